@@ -64,7 +64,8 @@ LANGUAGES = (
     Language(
         name="go",
         tools=("go",),
-        generate=((str(BUF), "generate"),),
+        # Committed, unlike the others': Go modules are fetched from the repository.
+        generate=((str(BUF), "generate"), ("git", "diff", "--exit-code", "--stat", "--", "waypost")),
         build=(("go", "vet", "./..."),),
         test=(("go", "test", "-count=1", "./..."),),
         example=("go", "run", "./examples/batch"),

@@ -849,10 +849,13 @@ type GetBlockByNumberResult struct {
 	Chain string `protobuf:"bytes,1,opt,name=chain,proto3" json:"chain,omitempty"`
 	// The number as asked for, decimal text.
 	Height string `protobuf:"bytes,2,opt,name=height,proto3" json:"height,omitempty"`
-	// The block; omitted when there is an error.
-	Block *Block `protobuf:"bytes,3,opt,name=block,proto3,oneof" json:"block,omitempty"`
-	// Why there is no block; omitted when there is one.
-	Error         *RowError `protobuf:"bytes,4,opt,name=error,proto3,oneof" json:"error,omitempty"`
+	// What the item came to.
+	//
+	// Types that are valid to be assigned to Outcome:
+	//
+	//	*GetBlockByNumberResult_Value
+	//	*GetBlockByNumberResult_Error
+	Outcome       isGetBlockByNumberResult_Outcome `protobuf_oneof:"outcome"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -901,19 +904,48 @@ func (x *GetBlockByNumberResult) GetHeight() string {
 	return ""
 }
 
-func (x *GetBlockByNumberResult) GetBlock() *Block {
+func (x *GetBlockByNumberResult) GetOutcome() isGetBlockByNumberResult_Outcome {
 	if x != nil {
-		return x.Block
+		return x.Outcome
+	}
+	return nil
+}
+
+func (x *GetBlockByNumberResult) GetValue() *Block {
+	if x != nil {
+		if x, ok := x.Outcome.(*GetBlockByNumberResult_Value); ok {
+			return x.Value
+		}
 	}
 	return nil
 }
 
 func (x *GetBlockByNumberResult) GetError() *RowError {
 	if x != nil {
-		return x.Error
+		if x, ok := x.Outcome.(*GetBlockByNumberResult_Error); ok {
+			return x.Error
+		}
 	}
 	return nil
 }
+
+type isGetBlockByNumberResult_Outcome interface {
+	isGetBlockByNumberResult_Outcome()
+}
+
+type GetBlockByNumberResult_Value struct {
+	// The block.
+	Value *Block `protobuf:"bytes,3,opt,name=value,json=block,proto3,oneof"`
+}
+
+type GetBlockByNumberResult_Error struct {
+	// Why there is no block.
+	Error *RowError `protobuf:"bytes,4,opt,name=error,proto3,oneof"`
+}
+
+func (*GetBlockByNumberResult_Value) isGetBlockByNumberResult_Outcome() {}
+
+func (*GetBlockByNumberResult_Error) isGetBlockByNumberResult_Outcome() {}
 
 // Asks for BlockService.GetBlockByHash.
 type GetBlockByHashRequest struct {
@@ -1078,10 +1110,13 @@ type GetBlockByHashResult struct {
 	Chain string `protobuf:"bytes,1,opt,name=chain,proto3" json:"chain,omitempty"`
 	// The hash as asked for.
 	Hash string `protobuf:"bytes,2,opt,name=hash,proto3" json:"hash,omitempty"`
-	// The block; omitted when there is an error.
-	Block *Block `protobuf:"bytes,3,opt,name=block,proto3,oneof" json:"block,omitempty"`
-	// Why there is no block; omitted when there is one.
-	Error         *RowError `protobuf:"bytes,4,opt,name=error,proto3,oneof" json:"error,omitempty"`
+	// What the item came to.
+	//
+	// Types that are valid to be assigned to Outcome:
+	//
+	//	*GetBlockByHashResult_Value
+	//	*GetBlockByHashResult_Error
+	Outcome       isGetBlockByHashResult_Outcome `protobuf_oneof:"outcome"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1130,19 +1165,48 @@ func (x *GetBlockByHashResult) GetHash() string {
 	return ""
 }
 
-func (x *GetBlockByHashResult) GetBlock() *Block {
+func (x *GetBlockByHashResult) GetOutcome() isGetBlockByHashResult_Outcome {
 	if x != nil {
-		return x.Block
+		return x.Outcome
+	}
+	return nil
+}
+
+func (x *GetBlockByHashResult) GetValue() *Block {
+	if x != nil {
+		if x, ok := x.Outcome.(*GetBlockByHashResult_Value); ok {
+			return x.Value
+		}
 	}
 	return nil
 }
 
 func (x *GetBlockByHashResult) GetError() *RowError {
 	if x != nil {
-		return x.Error
+		if x, ok := x.Outcome.(*GetBlockByHashResult_Error); ok {
+			return x.Error
+		}
 	}
 	return nil
 }
+
+type isGetBlockByHashResult_Outcome interface {
+	isGetBlockByHashResult_Outcome()
+}
+
+type GetBlockByHashResult_Value struct {
+	// The block.
+	Value *Block `protobuf:"bytes,3,opt,name=value,json=block,proto3,oneof"`
+}
+
+type GetBlockByHashResult_Error struct {
+	// Why there is no block.
+	Error *RowError `protobuf:"bytes,4,opt,name=error,proto3,oneof"`
+}
+
+func (*GetBlockByHashResult_Value) isGetBlockByHashResult_Outcome() {}
+
+func (*GetBlockByHashResult_Error) isGetBlockByHashResult_Outcome() {}
 
 // A block in the shape of its chain family.
 type Block struct {
@@ -1536,15 +1600,14 @@ const file_waypost_v1_block_proto_rawDesc = "" +
 	"\x06_block\"n\n" +
 	"\x18GetBlockByNumberResponse\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\x05R\x05count\x12<\n" +
-	"\aresults\x18\x02 \x03(\v2\".waypost.v1.GetBlockByNumberResultR\aresults\"\xc3\x01\n" +
+	"\aresults\x18\x02 \x03(\v2\".waypost.v1.GetBlockByNumberResultR\aresults\"\xb4\x01\n" +
 	"\x16GetBlockByNumberResult\x12\x14\n" +
 	"\x05chain\x18\x01 \x01(\tR\x05chain\x12 \n" +
 	"\x06height\x18\x02 \x01(\tB\b\xf2\xbaɬ\n" +
-	"\x02\b\tR\x06height\x12,\n" +
-	"\x05block\x18\x03 \x01(\v2\x11.waypost.v1.BlockH\x00R\x05block\x88\x01\x01\x12/\n" +
-	"\x05error\x18\x04 \x01(\v2\x14.waypost.v1.RowErrorH\x01R\x05error\x88\x01\x01B\b\n" +
-	"\x06_blockB\b\n" +
-	"\x06_error\"\xc0\x01\n" +
+	"\x02\b\tR\x06height\x12)\n" +
+	"\x05value\x18\x03 \x01(\v2\x11.waypost.v1.BlockH\x00R\x05block\x12,\n" +
+	"\x05error\x18\x04 \x01(\v2\x14.waypost.v1.RowErrorH\x00R\x05errorB\t\n" +
+	"\aoutcome\"\xc0\x01\n" +
 	"\x15GetBlockByHashRequest\x12\xa6\x01\n" +
 	"\x05items\x18\x01 \x03(\v2\x1e.waypost.v1.GetBlockByHashItemBp\xf2\xbaɬ\n" +
 	"j\x10\x01(2X\x01bb[{\"chain\": \"bitcoin\", \"hash\": \"000000000019d6689c085ae165831e934ff763ae46a2a6c172b3f1b60a8ce26f\"}]R\x05items\"\xa7\x01\n" +
@@ -1555,14 +1618,13 @@ const file_waypost_v1_block_proto_rawDesc = "" +
 	"J\b\x04\x10\x01bB\"000000000019d6689c085ae165831e934ff763ae46a2a6c172b3f1b60a8ce26f\"p\x01R\x04hash\"j\n" +
 	"\x16GetBlockByHashResponse\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\x05R\x05count\x12:\n" +
-	"\aresults\x18\x02 \x03(\v2 .waypost.v1.GetBlockByHashResultR\aresults\"\xb3\x01\n" +
+	"\aresults\x18\x02 \x03(\v2 .waypost.v1.GetBlockByHashResultR\aresults\"\xa4\x01\n" +
 	"\x14GetBlockByHashResult\x12\x14\n" +
 	"\x05chain\x18\x01 \x01(\tR\x05chain\x12\x12\n" +
-	"\x04hash\x18\x02 \x01(\tR\x04hash\x12,\n" +
-	"\x05block\x18\x03 \x01(\v2\x11.waypost.v1.BlockH\x00R\x05block\x88\x01\x01\x12/\n" +
-	"\x05error\x18\x04 \x01(\v2\x14.waypost.v1.RowErrorH\x01R\x05error\x88\x01\x01B\b\n" +
-	"\x06_blockB\b\n" +
-	"\x06_error\"\xff\x01\n" +
+	"\x04hash\x18\x02 \x01(\tR\x04hash\x12)\n" +
+	"\x05value\x18\x03 \x01(\v2\x11.waypost.v1.BlockH\x00R\x05block\x12,\n" +
+	"\x05error\x18\x04 \x01(\v2\x14.waypost.v1.RowErrorH\x00R\x05errorB\t\n" +
+	"\aoutcome\"\xff\x01\n" +
 	"\x05Block\x122\n" +
 	"\x03evm\x18\x01 \x01(\v2\x14.waypost.v1.EvmBlockB\b\xf2\xbaɬ\n" +
 	"\x02@\x01H\x00R\x03evm\x12;\n" +
@@ -1660,11 +1722,11 @@ var file_waypost_v1_block_proto_depIdxs = []int32{
 	8,  // 10: waypost.v1.CosmosBlockTransactions.transactions:type_name -> waypost.v1.CosmosTransactionOutcome
 	10, // 11: waypost.v1.GetBlockByNumberRequest.items:type_name -> waypost.v1.GetBlockByNumberItem
 	12, // 12: waypost.v1.GetBlockByNumberResponse.results:type_name -> waypost.v1.GetBlockByNumberResult
-	17, // 13: waypost.v1.GetBlockByNumberResult.block:type_name -> waypost.v1.Block
+	17, // 13: waypost.v1.GetBlockByNumberResult.value:type_name -> waypost.v1.Block
 	24, // 14: waypost.v1.GetBlockByNumberResult.error:type_name -> waypost.v1.RowError
 	14, // 15: waypost.v1.GetBlockByHashRequest.items:type_name -> waypost.v1.GetBlockByHashItem
 	16, // 16: waypost.v1.GetBlockByHashResponse.results:type_name -> waypost.v1.GetBlockByHashResult
-	17, // 17: waypost.v1.GetBlockByHashResult.block:type_name -> waypost.v1.Block
+	17, // 17: waypost.v1.GetBlockByHashResult.value:type_name -> waypost.v1.Block
 	24, // 18: waypost.v1.GetBlockByHashResult.error:type_name -> waypost.v1.RowError
 	25, // 19: waypost.v1.Block.evm:type_name -> waypost.v1.EvmBlock
 	18, // 20: waypost.v1.Block.solana:type_name -> waypost.v1.SolanaBlock
@@ -1702,8 +1764,14 @@ func file_waypost_v1_block_proto_init() {
 		(*GetBlockTransactionsResponse_Cosmos)(nil),
 	}
 	file_waypost_v1_block_proto_msgTypes[10].OneofWrappers = []any{}
-	file_waypost_v1_block_proto_msgTypes[12].OneofWrappers = []any{}
-	file_waypost_v1_block_proto_msgTypes[16].OneofWrappers = []any{}
+	file_waypost_v1_block_proto_msgTypes[12].OneofWrappers = []any{
+		(*GetBlockByNumberResult_Value)(nil),
+		(*GetBlockByNumberResult_Error)(nil),
+	}
+	file_waypost_v1_block_proto_msgTypes[16].OneofWrappers = []any{
+		(*GetBlockByHashResult_Value)(nil),
+		(*GetBlockByHashResult_Error)(nil),
+	}
 	file_waypost_v1_block_proto_msgTypes[17].OneofWrappers = []any{
 		(*Block_Evm)(nil),
 		(*Block_Solana)(nil),

@@ -234,15 +234,17 @@ func (x *NativeJson) GetJson() []byte {
 	return nil
 }
 
-// Why one item of a multi-item operation has no payload.
+// Why one row of an answer has no value, while the others may have theirs.
 type RowError struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// HTTP-style code of contract section 7.
+	// HTTP-style code, as the JSON-RPC face has it: 400, 401, 404, 429, 500 or 503.
 	Code int32 `protobuf:"varint,1,opt,name=code,proto3" json:"code,omitempty"`
 	// What went wrong and what to change.
 	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
-	// Stable reason, the text of a `Reason`.
-	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Stable reason; compare this one.
+	Reason Reason `protobuf:"varint,3,opt,name=reason,proto3,enum=waypost.v1.Reason" json:"reason,omitempty"`
+	// gRPC status code that a call with this failure alone ends with, by its number (`google.rpc.Code`).
+	Status        int32 `protobuf:"varint,4,opt,name=status,proto3" json:"status,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -291,11 +293,18 @@ func (x *RowError) GetMessage() string {
 	return ""
 }
 
-func (x *RowError) GetReason() string {
+func (x *RowError) GetReason() Reason {
 	if x != nil {
 		return x.Reason
 	}
-	return ""
+	return Reason_REASON_UNSPECIFIED
+}
+
+func (x *RowError) GetStatus() int32 {
+	if x != nil {
+		return x.Status
+	}
+	return 0
 }
 
 // An ERC-20 style token as other answers name it.
@@ -370,11 +379,13 @@ const file_waypost_v1_common_proto_rawDesc = "" +
 	"waypost.v1\x1a waypost/options/v1/options.proto\" \n" +
 	"\n" +
 	"NativeJson\x12\x12\n" +
-	"\x04json\x18\x01 \x01(\fR\x04json\"P\n" +
+	"\x04json\x18\x01 \x01(\fR\x04json\"\x87\x01\n" +
 	"\bRowError\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\x05R\x04code\x12\x18\n" +
-	"\amessage\x18\x02 \x01(\tR\amessage\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"X\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\x12*\n" +
+	"\x06reason\x18\x03 \x01(\x0e2\x12.waypost.v1.ReasonR\x06reason\x12!\n" +
+	"\x06status\x18\x04 \x01(\x05B\t\xf2\xbaɬ\n" +
+	"\x03\xa0\x01\x01R\x06status\"X\n" +
 	"\bTokenRef\x12\x16\n" +
 	"\x06symbol\x18\x01 \x01(\tR\x06symbol\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x1a\n" +
@@ -497,11 +508,12 @@ var file_waypost_v1_common_proto_goTypes = []any{
 	(*TokenRef)(nil),   // 3: waypost.v1.TokenRef
 }
 var file_waypost_v1_common_proto_depIdxs = []int32{
-	0, // [0:0] is the sub-list for method output_type
-	0, // [0:0] is the sub-list for method input_type
-	0, // [0:0] is the sub-list for extension type_name
-	0, // [0:0] is the sub-list for extension extendee
-	0, // [0:0] is the sub-list for field type_name
+	0, // 0: waypost.v1.RowError.reason:type_name -> waypost.v1.Reason
+	1, // [1:1] is the sub-list for method output_type
+	1, // [1:1] is the sub-list for method input_type
+	1, // [1:1] is the sub-list for extension type_name
+	1, // [1:1] is the sub-list for extension extendee
+	0, // [0:1] is the sub-list for field type_name
 }
 
 func init() { file_waypost_v1_common_proto_init() }

@@ -37,8 +37,11 @@ type GetLogsRequest struct {
 	Address *string `protobuf:"bytes,4,opt,name=address,proto3,oneof" json:"address,omitempty"`
 	// Signature hash of the event to keep. Unset keeps all events.
 	Topic0 *string `protobuf:"bytes,5,opt,name=topic0,proto3,oneof" json:"topic0,omitempty"`
-	// Cursor of the previous answer. It holds the window of its first page, bounds left out there included.
-	Cursor        *string `protobuf:"bytes,6,opt,name=cursor,proto3,oneof" json:"cursor,omitempty"`
+	// Where this page begins: next_page_token of the page before. It holds the window of its first page, bounds left out
+	// there included. Empty means the first page.
+	PageToken string `protobuf:"bytes,6,opt,name=page_token,json=cursor,proto3" json:"page_token,omitempty"`
+	// Most logs of this page. 0 means 1,000.
+	PageSize      int32 `protobuf:"varint,7,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -108,11 +111,18 @@ func (x *GetLogsRequest) GetTopic0() string {
 	return ""
 }
 
-func (x *GetLogsRequest) GetCursor() string {
-	if x != nil && x.Cursor != nil {
-		return *x.Cursor
+func (x *GetLogsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
 	}
 	return ""
+}
+
+func (x *GetLogsRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
 }
 
 // Answers LogService.GetLogs.
@@ -122,14 +132,14 @@ type GetLogsResponse struct {
 	Chain string `protobuf:"bytes,1,opt,name=chain,proto3" json:"chain,omitempty"`
 	// Number of logs in this page.
 	Count int32 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
-	// Most logs that a page holds.
-	Limit int32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Most logs that the page could hold.
+	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=limit,proto3" json:"page_size,omitempty"`
 	// Whether older logs may remain in the window.
 	HasMore bool `protobuf:"varint,4,opt,name=has_more,json=hasMore,proto3" json:"has_more,omitempty"`
-	// Cursor of the next page; null when has_more is false. A block number where the page ended between two blocks (the
-	// next one begins with that block), else `block:logIndex` (it begins below that log); with a third number, the oldest
-	// block of the window, where that was left to the gateway.
-	Cursor *string `protobuf:"bytes,5,opt,name=cursor,proto3,oneof" json:"cursor,omitempty"`
+	// page_token of the next page; empty when has_more is false. A block number where the page ended between two blocks
+	// (the next one begins with that block), else `block:logIndex` (it begins below that log); with a third number, the
+	// oldest block of the window, where that was left to the gateway.
+	NextPageToken string `protobuf:"bytes,5,opt,name=next_page_token,json=cursor,proto3" json:"next_page_token,omitempty"`
 	// The logs, newest first.
 	Logs          []*EvmLog `protobuf:"bytes,6,rep,name=logs,proto3" json:"logs,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -180,9 +190,9 @@ func (x *GetLogsResponse) GetCount() int32 {
 	return 0
 }
 
-func (x *GetLogsResponse) GetLimit() int32 {
+func (x *GetLogsResponse) GetPageSize() int32 {
 	if x != nil {
-		return x.Limit
+		return x.PageSize
 	}
 	return 0
 }
@@ -194,9 +204,9 @@ func (x *GetLogsResponse) GetHasMore() bool {
 	return false
 }
 
-func (x *GetLogsResponse) GetCursor() string {
-	if x != nil && x.Cursor != nil {
-		return *x.Cursor
+func (x *GetLogsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
 	}
 	return ""
 }
@@ -219,8 +229,11 @@ type GetTransfersRequest struct {
 	FromBlock *string `protobuf:"bytes,3,opt,name=from_block,json=fromBlock,proto3,oneof" json:"from_block,omitempty"`
 	// Newest block to look at. Unset means the latest.
 	ToBlock *string `protobuf:"bytes,4,opt,name=to_block,json=toBlock,proto3,oneof" json:"to_block,omitempty"`
-	// Cursor of the previous answer. It holds the window of its first page, bounds left out there included.
-	Cursor        *string `protobuf:"bytes,5,opt,name=cursor,proto3,oneof" json:"cursor,omitempty"`
+	// Where this page begins: next_page_token of the page before. It holds the window of its first page, bounds left out
+	// there included. Empty means the first page.
+	PageToken string `protobuf:"bytes,5,opt,name=page_token,json=cursor,proto3" json:"page_token,omitempty"`
+	// Most transfers of this page. 0 means 1,000.
+	PageSize      int32 `protobuf:"varint,6,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -283,11 +296,18 @@ func (x *GetTransfersRequest) GetToBlock() string {
 	return ""
 }
 
-func (x *GetTransfersRequest) GetCursor() string {
-	if x != nil && x.Cursor != nil {
-		return *x.Cursor
+func (x *GetTransfersRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
 	}
 	return ""
+}
+
+func (x *GetTransfersRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
 }
 
 // Answers LogService.GetTransfers.
@@ -299,14 +319,14 @@ type GetTransfersResponse struct {
 	Address string `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
 	// Number of transfers in this page.
 	Count int32 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
-	// Most transfers that a page holds.
-	Limit int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Most transfers that the page could hold.
+	PageSize int32 `protobuf:"varint,4,opt,name=page_size,json=limit,proto3" json:"page_size,omitempty"`
 	// Whether older transfers may remain in the window.
 	HasMore bool `protobuf:"varint,5,opt,name=has_more,json=hasMore,proto3" json:"has_more,omitempty"`
-	// Cursor of the next page; null when has_more is false. A block number where the page ended between two blocks (the
-	// next one begins with that block), else `block:logIndex` (it begins below that log); with a third number, the oldest
-	// block of the window, where that was left to the gateway.
-	Cursor *string `protobuf:"bytes,6,opt,name=cursor,proto3,oneof" json:"cursor,omitempty"`
+	// page_token of the next page; empty when has_more is false. A block number where the page ended between two blocks
+	// (the next one begins with that block), else `block:logIndex` (it begins below that log); with a third number, the
+	// oldest block of the window, where that was left to the gateway.
+	NextPageToken string `protobuf:"bytes,6,opt,name=next_page_token,json=cursor,proto3" json:"next_page_token,omitempty"`
 	// The transfers, newest first.
 	Transfers     []*TokenTransfer `protobuf:"bytes,7,rep,name=transfers,proto3" json:"transfers,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -364,9 +384,9 @@ func (x *GetTransfersResponse) GetCount() int32 {
 	return 0
 }
 
-func (x *GetTransfersResponse) GetLimit() int32 {
+func (x *GetTransfersResponse) GetPageSize() int32 {
 	if x != nil {
-		return x.Limit
+		return x.PageSize
 	}
 	return 0
 }
@@ -378,9 +398,9 @@ func (x *GetTransfersResponse) GetHasMore() bool {
 	return false
 }
 
-func (x *GetTransfersResponse) GetCursor() string {
-	if x != nil && x.Cursor != nil {
-		return *x.Cursor
+func (x *GetTransfersResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
 	}
 	return ""
 }
@@ -533,7 +553,7 @@ var File_waypost_v1_log_proto protoreflect.FileDescriptor
 const file_waypost_v1_log_proto_rawDesc = "" +
 	"\n" +
 	"\x14waypost/v1/log.proto\x12\n" +
-	"waypost.v1\x1a waypost/options/v1/options.proto\x1a\x14waypost/v1/evm.proto\"\xed\x03\n" +
+	"waypost.v1\x1a waypost/options/v1/options.proto\x1a\x14waypost/v1/evm.proto\"\x99\x04\n" +
 	"\x0eGetLogsRequest\x12,\n" +
 	"\x05chain\x18\x01 \x01(\tB\x16\xf2\xbaɬ\n" +
 	"\x10\b\x01\x10\x01b\n" +
@@ -548,25 +568,26 @@ const file_waypost_v1_log_proto_rawDesc = "" +
 	"\aaddress\x18\x04 \x01(\tB6\xf2\xbaɬ\n" +
 	"0\b\x03b,\"0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48\"H\x02R\aaddress\x88\x01\x01\x12k\n" +
 	"\x06topic0\x18\x05 \x01(\tBN\xf2\xbaɬ\n" +
-	"H\b\x05bD\"0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef\"H\x03R\x06topic0\x88\x01\x01\x12/\n" +
-	"\x06cursor\x18\x06 \x01(\tB\x12\xf2\xbaɬ\n" +
-	"\f\b\fb\b26050010H\x04R\x06cursor\x88\x01\x01B\r\n" +
+	"H\b\x05bD\"0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef\"H\x03R\x06topic0\x88\x01\x01\x12.\n" +
+	"\n" +
+	"page_token\x18\x06 \x01(\tB\x12\xf2\xbaɬ\n" +
+	"\f\b\fb\b26050010R\x06cursor\x126\n" +
+	"\tpage_size\x18\a \x01(\x05B\x19\xf2\xbaɬ\n" +
+	"\x13\x18\x01 \xe8\a2\x041000b\x03100\xa0\x01\x01R\bpageSizeB\r\n" +
 	"\v_from_blockB\v\n" +
 	"\t_to_blockB\n" +
 	"\n" +
 	"\b_addressB\t\n" +
-	"\a_topic0B\t\n" +
-	"\a_cursor\"\xca\x01\n" +
+	"\a_topic0\"\xc7\x01\n" +
 	"\x0fGetLogsResponse\x12\x14\n" +
 	"\x05chain\x18\x01 \x01(\tR\x05chain\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\x05R\x05count\x12\x14\n" +
-	"\x05limit\x18\x03 \x01(\x05R\x05limit\x12\x19\n" +
-	"\bhas_more\x18\x04 \x01(\bR\ahasMore\x12'\n" +
-	"\x06cursor\x18\x05 \x01(\tB\n" +
+	"\x05count\x18\x02 \x01(\x05R\x05count\x12\x18\n" +
+	"\tpage_size\x18\x03 \x01(\x05R\x05limit\x12\x19\n" +
+	"\bhas_more\x18\x04 \x01(\bR\ahasMore\x12+\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\n" +
 	"\xf2\xbaɬ\n" +
-	"\x04\b\f8\x01H\x00R\x06cursor\x88\x01\x01\x12&\n" +
-	"\x04logs\x18\x06 \x03(\v2\x12.waypost.v1.EvmLogR\x04logsB\t\n" +
-	"\a_cursor\"\xe3\x02\n" +
+	"\x04\b\f8\x01R\x06cursor\x12&\n" +
+	"\x04logs\x18\x06 \x03(\v2\x12.waypost.v1.EvmLogR\x04logs\"\x8f\x03\n" +
 	"\x13GetTransfersRequest\x12,\n" +
 	"\x05chain\x18\x01 \x01(\tB\x16\xf2\xbaɬ\n" +
 	"\x10\b\x01\x10\x01b\n" +
@@ -579,23 +600,24 @@ const file_waypost_v1_log_proto_rawDesc = "" +
 	"b\b26050000H\x00R\tfromBlock\x88\x01\x01\x12:\n" +
 	"\bto_block\x18\x04 \x01(\tB\x1a\xf2\xbaɬ\n" +
 	"\x14\b\n" +
-	"2\x06latestb\b26050020H\x01R\atoBlock\x88\x01\x01\x12/\n" +
-	"\x06cursor\x18\x05 \x01(\tB\x12\xf2\xbaɬ\n" +
-	"\f\b\fb\b26050010H\x02R\x06cursor\x88\x01\x01B\r\n" +
+	"2\x06latestb\b26050020H\x01R\atoBlock\x88\x01\x01\x12.\n" +
+	"\n" +
+	"page_token\x18\x05 \x01(\tB\x12\xf2\xbaɬ\n" +
+	"\f\b\fb\b26050010R\x06cursor\x126\n" +
+	"\tpage_size\x18\x06 \x01(\x05B\x19\xf2\xbaɬ\n" +
+	"\x13\x18\x01 \xe8\a2\x041000b\x03100\xa0\x01\x01R\bpageSizeB\r\n" +
 	"\v_from_blockB\v\n" +
-	"\t_to_blockB\t\n" +
-	"\a_cursor\"\xfa\x01\n" +
+	"\t_to_block\"\xf7\x01\n" +
 	"\x14GetTransfersResponse\x12\x14\n" +
 	"\x05chain\x18\x01 \x01(\tR\x05chain\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x14\n" +
-	"\x05count\x18\x03 \x01(\x05R\x05count\x12\x14\n" +
-	"\x05limit\x18\x04 \x01(\x05R\x05limit\x12\x19\n" +
-	"\bhas_more\x18\x05 \x01(\bR\ahasMore\x12'\n" +
-	"\x06cursor\x18\x06 \x01(\tB\n" +
+	"\x05count\x18\x03 \x01(\x05R\x05count\x12\x18\n" +
+	"\tpage_size\x18\x04 \x01(\x05R\x05limit\x12\x19\n" +
+	"\bhas_more\x18\x05 \x01(\bR\ahasMore\x12+\n" +
+	"\x0fnext_page_token\x18\x06 \x01(\tB\n" +
 	"\xf2\xbaɬ\n" +
-	"\x04\b\f8\x01H\x00R\x06cursor\x88\x01\x01\x127\n" +
-	"\ttransfers\x18\a \x03(\v2\x19.waypost.v1.TokenTransferR\ttransfersB\t\n" +
-	"\a_cursor\"\xfe\x02\n" +
+	"\x04\b\f8\x01R\x06cursor\x127\n" +
+	"\ttransfers\x18\a \x03(\v2\x19.waypost.v1.TokenTransferR\ttransfers\"\xfe\x02\n" +
 	"\rTokenTransfer\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\tR\x05token\x12\x1a\n" +
 	"\ffrom_address\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
@@ -666,9 +688,7 @@ func file_waypost_v1_log_proto_init() {
 	}
 	file_waypost_v1_evm_proto_init()
 	file_waypost_v1_log_proto_msgTypes[0].OneofWrappers = []any{}
-	file_waypost_v1_log_proto_msgTypes[1].OneofWrappers = []any{}
 	file_waypost_v1_log_proto_msgTypes[2].OneofWrappers = []any{}
-	file_waypost_v1_log_proto_msgTypes[3].OneofWrappers = []any{}
 	file_waypost_v1_log_proto_msgTypes[4].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -649,8 +649,11 @@ type CallMethodRequest struct {
 	FromBlock *string `protobuf:"bytes,8,opt,name=from_block,json=fromBlock,proto3,oneof" json:"from_block,omitempty"`
 	// Newest block to look for events at, at most 9,999 above from_block.
 	ToBlock *string `protobuf:"bytes,9,opt,name=to_block,json=toBlock,proto3,oneof" json:"to_block,omitempty"`
-	// Cursor of the previous answer to an event query. It holds the window of its first page.
-	Cursor        *string `protobuf:"bytes,10,opt,name=cursor,proto3,oneof" json:"cursor,omitempty"`
+	// Where this page of events begins: next_page_token of the page before. It holds the window of its first page. Empty
+	// means the first page.
+	PageToken string `protobuf:"bytes,10,opt,name=page_token,json=cursor,proto3" json:"page_token,omitempty"`
+	// Most events of this page. 0 means 100.
+	PageSize      int32 `protobuf:"varint,11,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -748,11 +751,18 @@ func (x *CallMethodRequest) GetToBlock() string {
 	return ""
 }
 
-func (x *CallMethodRequest) GetCursor() string {
-	if x != nil && x.Cursor != nil {
-		return *x.Cursor
+func (x *CallMethodRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
 	}
 	return ""
+}
+
+func (x *CallMethodRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
 }
 
 // Answers MarketplaceService.CallMethod.
@@ -982,7 +992,7 @@ const file_waypost_v1_marketplace_proto_rawDesc = "" +
 	"\x03abi\x18\x05 \x01(\v2\x16.waypost.v1.NativeJsonR\x03abiB\b\n" +
 	"\x06_chainB\n" +
 	"\n" +
-	"\b_address\"\x8f\x06\n" +
+	"\b_address\"\xb4\x06\n" +
 	"\x11CallMethodRequest\x12J\n" +
 	"\x06method\x18\x01 \x01(\tB2\xf2\xbaɬ\n" +
 	",\x10\x01(\xac\x02X\x01b#\"svc_erc20_erc20api_call_balanceOf\"R\x06method\x12/\n" +
@@ -1006,10 +1016,13 @@ const file_waypost_v1_marketplace_proto_rawDesc = "" +
 	"b\b26050000H\x05R\tfromBlock\x88\x01\x01\x12:\n" +
 	"\bto_block\x18\t \x01(\tB\x1a\xf2\xbaɬ\n" +
 	"\x14\b\n" +
-	"2\x06latestb\b26050020H\x06R\atoBlock\x88\x01\x01\x12/\n" +
-	"\x06cursor\x18\n" +
+	"2\x06latestb\b26050020H\x06R\atoBlock\x88\x01\x01\x12.\n" +
+	"\n" +
+	"page_token\x18\n" +
 	" \x01(\tB\x12\xf2\xbaɬ\n" +
-	"\f\b\fb\b26050010H\aR\x06cursor\x88\x01\x01B\b\n" +
+	"\f\b\fb\b26050010R\x06cursor\x12/\n" +
+	"\tpage_size\x18\v \x01(\x05B\x12\xf2\xbaɬ\n" +
+	"\f\x18\x01 db\x03100\xa0\x01\x01R\bpageSizeB\b\n" +
 	"\x06_chainB\n" +
 	"\n" +
 	"\b_addressB\x0f\n" +
@@ -1017,8 +1030,7 @@ const file_waypost_v1_marketplace_proto_rawDesc = "" +
 	"\x06_valueB\t\n" +
 	"\a_heightB\r\n" +
 	"\v_from_blockB\v\n" +
-	"\t_to_blockB\t\n" +
-	"\a_cursor\"\xea\x03\n" +
+	"\t_to_block\"\xea\x03\n" +
 	"\x12CallMethodResponse\x12\x14\n" +
 	"\x05chain\x18\x01 \x01(\tR\x05chain\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x16\n" +

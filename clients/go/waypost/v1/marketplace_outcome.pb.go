@@ -311,12 +311,12 @@ type MarketplaceEvents struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Number of events in this page.
 	Count int32 `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
-	// Most events that a page holds.
-	Limit int32 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Most events that the page could hold.
+	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=limit,proto3" json:"page_size,omitempty"`
 	// Whether older events may remain in the window.
 	HasMore bool `protobuf:"varint,3,opt,name=has_more,json=hasMore,proto3" json:"has_more,omitempty"`
-	// Cursor of the next page; null when has_more is false.
-	Cursor *string `protobuf:"bytes,4,opt,name=cursor,proto3,oneof" json:"cursor,omitempty"`
+	// page_token of the next page; empty when has_more is false.
+	NextPageToken string `protobuf:"bytes,4,opt,name=next_page_token,json=cursor,proto3" json:"next_page_token,omitempty"`
 	// The events, newest first.
 	Logs          []*MarketplaceEvent `protobuf:"bytes,5,rep,name=logs,proto3" json:"logs,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -360,9 +360,9 @@ func (x *MarketplaceEvents) GetCount() int32 {
 	return 0
 }
 
-func (x *MarketplaceEvents) GetLimit() int32 {
+func (x *MarketplaceEvents) GetPageSize() int32 {
 	if x != nil {
-		return x.Limit
+		return x.PageSize
 	}
 	return 0
 }
@@ -374,9 +374,9 @@ func (x *MarketplaceEvents) GetHasMore() bool {
 	return false
 }
 
-func (x *MarketplaceEvents) GetCursor() string {
-	if x != nil && x.Cursor != nil {
-		return *x.Cursor
+func (x *MarketplaceEvents) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
 	}
 	return ""
 }
@@ -495,16 +495,15 @@ const file_waypost_v1_marketplace_outcome_proto_rawDesc = "" +
 	"\fSimulatedLog\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x16\n" +
 	"\x06topics\x18\x02 \x03(\tR\x06topics\x12\x12\n" +
-	"\x04data\x18\x03 \x01(\tR\x04data\"\xc0\x01\n" +
+	"\x04data\x18\x03 \x01(\tR\x04data\"\xbd\x01\n" +
 	"\x11MarketplaceEvents\x12\x14\n" +
-	"\x05count\x18\x01 \x01(\x05R\x05count\x12\x14\n" +
-	"\x05limit\x18\x02 \x01(\x05R\x05limit\x12\x19\n" +
-	"\bhas_more\x18\x03 \x01(\bR\ahasMore\x12'\n" +
-	"\x06cursor\x18\x04 \x01(\tB\n" +
+	"\x05count\x18\x01 \x01(\x05R\x05count\x12\x18\n" +
+	"\tpage_size\x18\x02 \x01(\x05R\x05limit\x12\x19\n" +
+	"\bhas_more\x18\x03 \x01(\bR\ahasMore\x12+\n" +
+	"\x0fnext_page_token\x18\x04 \x01(\tB\n" +
 	"\xf2\xbaɬ\n" +
-	"\x04\b\f8\x01H\x00R\x06cursor\x88\x01\x01\x120\n" +
-	"\x04logs\x18\x05 \x03(\v2\x1c.waypost.v1.MarketplaceEventR\x04logsB\t\n" +
-	"\a_cursor\"\xc3\x01\n" +
+	"\x04\b\f8\x01R\x06cursor\x120\n" +
+	"\x04logs\x18\x05 \x03(\v2\x1c.waypost.v1.MarketplaceEventR\x04logs\"\xc3\x01\n" +
 	"\x10MarketplaceEvent\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12!\n" +
 	"\fblock_number\x18\x02 \x01(\x03R\vblockNumber\x12)\n" +
@@ -567,7 +566,6 @@ func file_waypost_v1_marketplace_outcome_proto_init() {
 	}
 	file_waypost_v1_common_proto_init()
 	file_waypost_v1_marketplace_outcome_proto_msgTypes[1].OneofWrappers = []any{}
-	file_waypost_v1_marketplace_outcome_proto_msgTypes[3].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -232,10 +232,13 @@ type PortfolioChain struct {
 	Chain string `protobuf:"bytes,1,opt,name=chain,proto3" json:"chain,omitempty"`
 	// Whether the chain could be read.
 	Status PortfolioStatus `protobuf:"varint,4,opt,name=status,proto3,enum=waypost.v1.PortfolioStatus" json:"status,omitempty"`
-	// The holdings; nothing of them is printed when there is an error.
-	Holdings *PortfolioHoldings `protobuf:"bytes,2,opt,name=holdings,proto3,oneof" json:"holdings,omitempty"`
-	// Why the chain could not be read; omitted when it could.
-	Error         *RowError `protobuf:"bytes,3,opt,name=error,proto3,oneof" json:"error,omitempty"`
+	// What reading the chain came to.
+	//
+	// Types that are valid to be assigned to Outcome:
+	//
+	//	*PortfolioChain_Value
+	//	*PortfolioChain_Error
+	Outcome       isPortfolioChain_Outcome `protobuf_oneof:"outcome"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -284,19 +287,48 @@ func (x *PortfolioChain) GetStatus() PortfolioStatus {
 	return PortfolioStatus_PORTFOLIO_STATUS_UNSPECIFIED
 }
 
-func (x *PortfolioChain) GetHoldings() *PortfolioHoldings {
+func (x *PortfolioChain) GetOutcome() isPortfolioChain_Outcome {
 	if x != nil {
-		return x.Holdings
+		return x.Outcome
+	}
+	return nil
+}
+
+func (x *PortfolioChain) GetValue() *PortfolioHoldings {
+	if x != nil {
+		if x, ok := x.Outcome.(*PortfolioChain_Value); ok {
+			return x.Value
+		}
 	}
 	return nil
 }
 
 func (x *PortfolioChain) GetError() *RowError {
 	if x != nil {
-		return x.Error
+		if x, ok := x.Outcome.(*PortfolioChain_Error); ok {
+			return x.Error
+		}
 	}
 	return nil
 }
+
+type isPortfolioChain_Outcome interface {
+	isPortfolioChain_Outcome()
+}
+
+type PortfolioChain_Value struct {
+	// The holdings.
+	Value *PortfolioHoldings `protobuf:"bytes,2,opt,name=value,proto3,oneof"`
+}
+
+type PortfolioChain_Error struct {
+	// Why the chain could not be read.
+	Error *RowError `protobuf:"bytes,3,opt,name=error,proto3,oneof"`
+}
+
+func (*PortfolioChain_Value) isPortfolioChain_Outcome() {}
+
+func (*PortfolioChain_Error) isPortfolioChain_Outcome() {}
 
 // Assets on one chain, read at one block.
 type PortfolioHoldings struct {
@@ -509,15 +541,14 @@ const file_waypost_v1_portfolio_proto_rawDesc = "" +
 	"\ttimestamp\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampB\b\xf2\xbaɬ\n" +
 	"\x02\b\rR\ttimestamp\x12\x1f\n" +
 	"\vnot_allowed\x18\x06 \x03(\tR\n" +
-	"notAllowed\"\xed\x01\n" +
+	"notAllowed\"\xd5\x01\n" +
 	"\x0ePortfolioChain\x12\x14\n" +
 	"\x05chain\x18\x01 \x01(\tR\x05chain\x123\n" +
-	"\x06status\x18\x04 \x01(\x0e2\x1b.waypost.v1.PortfolioStatusR\x06status\x12H\n" +
-	"\bholdings\x18\x02 \x01(\v2\x1d.waypost.v1.PortfolioHoldingsB\b\xf2\xbaɬ\n" +
-	"\x02@\x01H\x00R\bholdings\x88\x01\x01\x12/\n" +
-	"\x05error\x18\x03 \x01(\v2\x14.waypost.v1.RowErrorH\x01R\x05error\x88\x01\x01B\v\n" +
-	"\t_holdingsB\b\n" +
-	"\x06_error\"\xd1\x01\n" +
+	"\x06status\x18\x04 \x01(\x0e2\x1b.waypost.v1.PortfolioStatusR\x06status\x12?\n" +
+	"\x05value\x18\x02 \x01(\v2\x1d.waypost.v1.PortfolioHoldingsB\b\xf2\xbaɬ\n" +
+	"\x02@\x01H\x00R\x05value\x12,\n" +
+	"\x05error\x18\x03 \x01(\v2\x14.waypost.v1.RowErrorH\x00R\x05errorB\t\n" +
+	"\aoutcome\"\xd1\x01\n" +
 	"\x11PortfolioHoldings\x12&\n" +
 	"\fblock_height\x18\x01 \x01(\x03H\x00R\vblockHeight\x88\x01\x01\x12\x1b\n" +
 	"\ttotal_usd\x18\x02 \x01(\x01R\btotalUsd\x12\x1a\n" +
@@ -588,7 +619,7 @@ var file_waypost_v1_portfolio_proto_depIdxs = []int32{
 	3, // 0: waypost.v1.GetPortfolioResponse.chains:type_name -> waypost.v1.PortfolioChain
 	6, // 1: waypost.v1.GetPortfolioResponse.timestamp:type_name -> google.protobuf.Timestamp
 	0, // 2: waypost.v1.PortfolioChain.status:type_name -> waypost.v1.PortfolioStatus
-	4, // 3: waypost.v1.PortfolioChain.holdings:type_name -> waypost.v1.PortfolioHoldings
+	4, // 3: waypost.v1.PortfolioChain.value:type_name -> waypost.v1.PortfolioHoldings
 	7, // 4: waypost.v1.PortfolioChain.error:type_name -> waypost.v1.RowError
 	5, // 5: waypost.v1.PortfolioHoldings.assets:type_name -> waypost.v1.PortfolioAsset
 	1, // 6: waypost.v1.PortfolioService.GetPortfolio:input_type -> waypost.v1.GetPortfolioRequest
@@ -606,7 +637,10 @@ func file_waypost_v1_portfolio_proto_init() {
 		return
 	}
 	file_waypost_v1_common_proto_init()
-	file_waypost_v1_portfolio_proto_msgTypes[2].OneofWrappers = []any{}
+	file_waypost_v1_portfolio_proto_msgTypes[2].OneofWrappers = []any{
+		(*PortfolioChain_Value)(nil),
+		(*PortfolioChain_Error)(nil),
+	}
 	file_waypost_v1_portfolio_proto_msgTypes[3].OneofWrappers = []any{}
 	file_waypost_v1_portfolio_proto_msgTypes[4].OneofWrappers = []any{}
 	type x struct{}

@@ -104,7 +104,7 @@ type SummaryStatus int32
 const (
 	// Never used.
 	SummaryStatus_SUMMARY_STATUS_UNSPECIFIED SummaryStatus = 0
-	// It was read; `data` holds the positions, which may be none.
+	// It was read; the positions are there, which may be none.
 	SummaryStatus_SUMMARY_STATUS_OK SummaryStatus = 1
 	// It could not be read; `error` says why.
 	SummaryStatus_SUMMARY_STATUS_ERROR SummaryStatus = 2
@@ -300,10 +300,13 @@ type ProtocolPositions struct {
 	Protocol SummaryProtocol `protobuf:"varint,1,opt,name=protocol,proto3,enum=waypost.v1.SummaryProtocol" json:"protocol,omitempty"`
 	// How it was read.
 	Status SummaryStatus `protobuf:"varint,2,opt,name=status,proto3,enum=waypost.v1.SummaryStatus" json:"status,omitempty"`
-	// The positions; null unless the status is ok.
-	Data *SummaryData `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`
-	// Why it could not be read; omitted when it was.
-	Error         *ProtocolError `protobuf:"bytes,4,opt,name=error,proto3,oneof" json:"error,omitempty"`
+	// What reading it came to; unset where the protocol is not on the chain.
+	//
+	// Types that are valid to be assigned to Outcome:
+	//
+	//	*ProtocolPositions_Value
+	//	*ProtocolPositions_Error
+	Outcome       isProtocolPositions_Outcome `protobuf_oneof:"outcome"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -352,83 +355,48 @@ func (x *ProtocolPositions) GetStatus() SummaryStatus {
 	return SummaryStatus_SUMMARY_STATUS_UNSPECIFIED
 }
 
-func (x *ProtocolPositions) GetData() *SummaryData {
+func (x *ProtocolPositions) GetOutcome() isProtocolPositions_Outcome {
 	if x != nil {
-		return x.Data
+		return x.Outcome
 	}
 	return nil
 }
 
-func (x *ProtocolPositions) GetError() *ProtocolError {
+func (x *ProtocolPositions) GetValue() *SummaryData {
 	if x != nil {
-		return x.Error
-	}
-	return nil
-}
-
-// Why one protocol of the summary could not be read.
-type ProtocolError struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// HTTP-style code of contract section 7.
-	Code int32 `protobuf:"varint,1,opt,name=code,proto3" json:"code,omitempty"`
-	// What went wrong.
-	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
-	// Stable reason.
-	Reason        Reason `protobuf:"varint,3,opt,name=reason,proto3,enum=waypost.v1.Reason" json:"reason,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ProtocolError) Reset() {
-	*x = ProtocolError{}
-	mi := &file_waypost_v1_position_summary_proto_msgTypes[3]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ProtocolError) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ProtocolError) ProtoMessage() {}
-
-func (x *ProtocolError) ProtoReflect() protoreflect.Message {
-	mi := &file_waypost_v1_position_summary_proto_msgTypes[3]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
+		if x, ok := x.Outcome.(*ProtocolPositions_Value); ok {
+			return x.Value
 		}
-		return ms
 	}
-	return mi.MessageOf(x)
+	return nil
 }
 
-// Deprecated: Use ProtocolError.ProtoReflect.Descriptor instead.
-func (*ProtocolError) Descriptor() ([]byte, []int) {
-	return file_waypost_v1_position_summary_proto_rawDescGZIP(), []int{3}
-}
-
-func (x *ProtocolError) GetCode() int32 {
+func (x *ProtocolPositions) GetError() *RowError {
 	if x != nil {
-		return x.Code
+		if x, ok := x.Outcome.(*ProtocolPositions_Error); ok {
+			return x.Error
+		}
 	}
-	return 0
+	return nil
 }
 
-func (x *ProtocolError) GetMessage() string {
-	if x != nil {
-		return x.Message
-	}
-	return ""
+type isProtocolPositions_Outcome interface {
+	isProtocolPositions_Outcome()
 }
 
-func (x *ProtocolError) GetReason() Reason {
-	if x != nil {
-		return x.Reason
-	}
-	return Reason_REASON_UNSPECIFIED
+type ProtocolPositions_Value struct {
+	// The positions; null in JSON unless the status is ok.
+	Value *SummaryData `protobuf:"bytes,3,opt,name=value,json=data,proto3,oneof"`
 }
+
+type ProtocolPositions_Error struct {
+	// Why it could not be read.
+	Error *RowError `protobuf:"bytes,4,opt,name=error,proto3,oneof"`
+}
+
+func (*ProtocolPositions_Value) isProtocolPositions_Outcome() {}
+
+func (*ProtocolPositions_Error) isProtocolPositions_Outcome() {}
 
 // Positions as the protocol's own operation returns them.
 type SummaryData struct {
@@ -451,7 +419,7 @@ type SummaryData struct {
 
 func (x *SummaryData) Reset() {
 	*x = SummaryData{}
-	mi := &file_waypost_v1_position_summary_proto_msgTypes[4]
+	mi := &file_waypost_v1_position_summary_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -463,7 +431,7 @@ func (x *SummaryData) String() string {
 func (*SummaryData) ProtoMessage() {}
 
 func (x *SummaryData) ProtoReflect() protoreflect.Message {
-	mi := &file_waypost_v1_position_summary_proto_msgTypes[4]
+	mi := &file_waypost_v1_position_summary_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -476,7 +444,7 @@ func (x *SummaryData) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SummaryData.ProtoReflect.Descriptor instead.
 func (*SummaryData) Descriptor() ([]byte, []int) {
-	return file_waypost_v1_position_summary_proto_rawDescGZIP(), []int{4}
+	return file_waypost_v1_position_summary_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *SummaryData) GetPositions() isSummaryData_Positions {
@@ -622,18 +590,14 @@ const file_waypost_v1_position_summary_proto_rawDesc = "" +
 	"\ttimestamp\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampB\b\xf2\xbaɬ\n" +
 	"\x02\b\rR\ttimestamp\x12;\n" +
 	"\tprotocols\x18\x05 \x03(\v2\x1d.waypost.v1.ProtocolPositionsR\tprotocolsB\x0f\n" +
-	"\r_block_height\"\xf6\x01\n" +
+	"\r_block_height\"\xf2\x01\n" +
 	"\x11ProtocolPositions\x127\n" +
 	"\bprotocol\x18\x01 \x01(\x0e2\x1b.waypost.v1.SummaryProtocolR\bprotocol\x121\n" +
-	"\x06status\x18\x02 \x01(\x0e2\x19.waypost.v1.SummaryStatusR\x06status\x125\n" +
-	"\x04data\x18\x03 \x01(\v2\x17.waypost.v1.SummaryDataB\b\xf2\xbaɬ\n" +
-	"\x028\x01R\x04data\x124\n" +
-	"\x05error\x18\x04 \x01(\v2\x19.waypost.v1.ProtocolErrorH\x00R\x05error\x88\x01\x01B\b\n" +
-	"\x06_error\"i\n" +
-	"\rProtocolError\x12\x12\n" +
-	"\x04code\x18\x01 \x01(\x05R\x04code\x12\x18\n" +
-	"\amessage\x18\x02 \x01(\tR\amessage\x12*\n" +
-	"\x06reason\x18\x03 \x01(\x0e2\x12.waypost.v1.ReasonR\x06reason\"\xff\x03\n" +
+	"\x06status\x18\x02 \x01(\x0e2\x19.waypost.v1.SummaryStatusR\x06status\x128\n" +
+	"\x05value\x18\x03 \x01(\v2\x17.waypost.v1.SummaryDataB\b\xf2\xbaɬ\n" +
+	"\x028\x01H\x00R\x04data\x12,\n" +
+	"\x05error\x18\x04 \x01(\v2\x14.waypost.v1.RowErrorH\x00R\x05errorB\t\n" +
+	"\aoutcome\"\xff\x03\n" +
 	"\vSummaryData\x12D\n" +
 	"\tlend_a_v2\x18\x01 \x01(\v2\x1c.waypost.v1.LendAV2PositionsB\b\xf2\xbaɬ\n" +
 	"\x02@\x01H\x00R\alendAV2\x12D\n" +
@@ -703,45 +667,43 @@ func file_waypost_v1_position_summary_proto_rawDescGZIP() []byte {
 }
 
 var file_waypost_v1_position_summary_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_waypost_v1_position_summary_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_waypost_v1_position_summary_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_waypost_v1_position_summary_proto_goTypes = []any{
 	(SummaryProtocol)(0),           // 0: waypost.v1.SummaryProtocol
 	(SummaryStatus)(0),             // 1: waypost.v1.SummaryStatus
 	(*GetDefiSummaryRequest)(nil),  // 2: waypost.v1.GetDefiSummaryRequest
 	(*GetDefiSummaryResponse)(nil), // 3: waypost.v1.GetDefiSummaryResponse
 	(*ProtocolPositions)(nil),      // 4: waypost.v1.ProtocolPositions
-	(*ProtocolError)(nil),          // 5: waypost.v1.ProtocolError
-	(*SummaryData)(nil),            // 6: waypost.v1.SummaryData
-	(*timestamppb.Timestamp)(nil),  // 7: google.protobuf.Timestamp
-	(Reason)(0),                    // 8: waypost.v1.Reason
-	(*LendAV2Positions)(nil),       // 9: waypost.v1.LendAV2Positions
-	(*LendAV3Positions)(nil),       // 10: waypost.v1.LendAV3Positions
-	(*LendBV2Positions)(nil),       // 11: waypost.v1.LendBV2Positions
-	(*LendBV3Positions)(nil),       // 12: waypost.v1.LendBV3Positions
-	(*LendCPositions)(nil),         // 13: waypost.v1.LendCPositions
-	(*StakeAPositions)(nil),        // 14: waypost.v1.StakeAPositions
-	(*PoolALendPositions)(nil),     // 15: waypost.v1.PoolALendPositions
+	(*SummaryData)(nil),            // 5: waypost.v1.SummaryData
+	(*timestamppb.Timestamp)(nil),  // 6: google.protobuf.Timestamp
+	(*RowError)(nil),               // 7: waypost.v1.RowError
+	(*LendAV2Positions)(nil),       // 8: waypost.v1.LendAV2Positions
+	(*LendAV3Positions)(nil),       // 9: waypost.v1.LendAV3Positions
+	(*LendBV2Positions)(nil),       // 10: waypost.v1.LendBV2Positions
+	(*LendBV3Positions)(nil),       // 11: waypost.v1.LendBV3Positions
+	(*LendCPositions)(nil),         // 12: waypost.v1.LendCPositions
+	(*StakeAPositions)(nil),        // 13: waypost.v1.StakeAPositions
+	(*PoolALendPositions)(nil),     // 14: waypost.v1.PoolALendPositions
 }
 var file_waypost_v1_position_summary_proto_depIdxs = []int32{
-	7,  // 0: waypost.v1.GetDefiSummaryResponse.timestamp:type_name -> google.protobuf.Timestamp
+	6,  // 0: waypost.v1.GetDefiSummaryResponse.timestamp:type_name -> google.protobuf.Timestamp
 	4,  // 1: waypost.v1.GetDefiSummaryResponse.protocols:type_name -> waypost.v1.ProtocolPositions
 	0,  // 2: waypost.v1.ProtocolPositions.protocol:type_name -> waypost.v1.SummaryProtocol
 	1,  // 3: waypost.v1.ProtocolPositions.status:type_name -> waypost.v1.SummaryStatus
-	6,  // 4: waypost.v1.ProtocolPositions.data:type_name -> waypost.v1.SummaryData
-	5,  // 5: waypost.v1.ProtocolPositions.error:type_name -> waypost.v1.ProtocolError
-	8,  // 6: waypost.v1.ProtocolError.reason:type_name -> waypost.v1.Reason
-	9,  // 7: waypost.v1.SummaryData.lend_a_v2:type_name -> waypost.v1.LendAV2Positions
-	10, // 8: waypost.v1.SummaryData.lend_a_v3:type_name -> waypost.v1.LendAV3Positions
-	11, // 9: waypost.v1.SummaryData.lend_b_v2:type_name -> waypost.v1.LendBV2Positions
-	12, // 10: waypost.v1.SummaryData.lend_b_v3:type_name -> waypost.v1.LendBV3Positions
-	13, // 11: waypost.v1.SummaryData.lend_c:type_name -> waypost.v1.LendCPositions
-	14, // 12: waypost.v1.SummaryData.stake_a:type_name -> waypost.v1.StakeAPositions
-	15, // 13: waypost.v1.SummaryData.pool_a_lend:type_name -> waypost.v1.PoolALendPositions
-	14, // [14:14] is the sub-list for method output_type
-	14, // [14:14] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	5,  // 4: waypost.v1.ProtocolPositions.value:type_name -> waypost.v1.SummaryData
+	7,  // 5: waypost.v1.ProtocolPositions.error:type_name -> waypost.v1.RowError
+	8,  // 6: waypost.v1.SummaryData.lend_a_v2:type_name -> waypost.v1.LendAV2Positions
+	9,  // 7: waypost.v1.SummaryData.lend_a_v3:type_name -> waypost.v1.LendAV3Positions
+	10, // 8: waypost.v1.SummaryData.lend_b_v2:type_name -> waypost.v1.LendBV2Positions
+	11, // 9: waypost.v1.SummaryData.lend_b_v3:type_name -> waypost.v1.LendBV3Positions
+	12, // 10: waypost.v1.SummaryData.lend_c:type_name -> waypost.v1.LendCPositions
+	13, // 11: waypost.v1.SummaryData.stake_a:type_name -> waypost.v1.StakeAPositions
+	14, // 12: waypost.v1.SummaryData.pool_a_lend:type_name -> waypost.v1.PoolALendPositions
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_waypost_v1_position_summary_proto_init() }
@@ -753,8 +715,11 @@ func file_waypost_v1_position_summary_proto_init() {
 	file_waypost_v1_position_lending_proto_init()
 	file_waypost_v1_position_pool_proto_init()
 	file_waypost_v1_position_summary_proto_msgTypes[1].OneofWrappers = []any{}
-	file_waypost_v1_position_summary_proto_msgTypes[2].OneofWrappers = []any{}
-	file_waypost_v1_position_summary_proto_msgTypes[4].OneofWrappers = []any{
+	file_waypost_v1_position_summary_proto_msgTypes[2].OneofWrappers = []any{
+		(*ProtocolPositions_Value)(nil),
+		(*ProtocolPositions_Error)(nil),
+	}
+	file_waypost_v1_position_summary_proto_msgTypes[3].OneofWrappers = []any{
 		(*SummaryData_LendAV2)(nil),
 		(*SummaryData_LendAV3)(nil),
 		(*SummaryData_LendBV2)(nil),
@@ -769,7 +734,7 @@ func file_waypost_v1_position_summary_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_waypost_v1_position_summary_proto_rawDesc), len(file_waypost_v1_position_summary_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   5,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

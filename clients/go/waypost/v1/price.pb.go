@@ -358,10 +358,13 @@ type GetPricesResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The symbol as asked for.
 	Symbol string `protobuf:"bytes,1,opt,name=symbol,proto3" json:"symbol,omitempty"`
-	// The price; nothing of it is printed when there is an error.
-	Price *TokenPrice `protobuf:"bytes,2,opt,name=price,proto3,oneof" json:"price,omitempty"`
-	// Why there is no price; omitted when there is one.
-	Error         *RowError `protobuf:"bytes,3,opt,name=error,proto3,oneof" json:"error,omitempty"`
+	// What the item came to.
+	//
+	// Types that are valid to be assigned to Outcome:
+	//
+	//	*GetPricesResult_Value
+	//	*GetPricesResult_Error
+	Outcome       isGetPricesResult_Outcome `protobuf_oneof:"outcome"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -403,19 +406,48 @@ func (x *GetPricesResult) GetSymbol() string {
 	return ""
 }
 
-func (x *GetPricesResult) GetPrice() *TokenPrice {
+func (x *GetPricesResult) GetOutcome() isGetPricesResult_Outcome {
 	if x != nil {
-		return x.Price
+		return x.Outcome
+	}
+	return nil
+}
+
+func (x *GetPricesResult) GetValue() *TokenPrice {
+	if x != nil {
+		if x, ok := x.Outcome.(*GetPricesResult_Value); ok {
+			return x.Value
+		}
 	}
 	return nil
 }
 
 func (x *GetPricesResult) GetError() *RowError {
 	if x != nil {
-		return x.Error
+		if x, ok := x.Outcome.(*GetPricesResult_Error); ok {
+			return x.Error
+		}
 	}
 	return nil
 }
+
+type isGetPricesResult_Outcome interface {
+	isGetPricesResult_Outcome()
+}
+
+type GetPricesResult_Value struct {
+	// The price.
+	Value *TokenPrice `protobuf:"bytes,2,opt,name=value,proto3,oneof"`
+}
+
+type GetPricesResult_Error struct {
+	// Why there is no price.
+	Error *RowError `protobuf:"bytes,3,opt,name=error,proto3,oneof"`
+}
+
+func (*GetPricesResult_Value) isGetPricesResult_Outcome() {}
+
+func (*GetPricesResult_Error) isGetPricesResult_Outcome() {}
 
 // The current price of a token.
 type TokenPrice struct {
@@ -919,14 +951,13 @@ const file_waypost_v1_price_proto_rawDesc = "" +
 	"\v\b\x0f\x10\x01b\x05\"ETH\"R\x06symbol\"`\n" +
 	"\x11GetPricesResponse\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\x05R\x05count\x125\n" +
-	"\aresults\x18\x02 \x03(\v2\x1b.waypost.v1.GetPricesResultR\aresults\"\xab\x01\n" +
+	"\aresults\x18\x02 \x03(\v2\x1b.waypost.v1.GetPricesResultR\aresults\"\x9c\x01\n" +
 	"\x0fGetPricesResult\x12\x16\n" +
-	"\x06symbol\x18\x01 \x01(\tR\x06symbol\x12;\n" +
-	"\x05price\x18\x02 \x01(\v2\x16.waypost.v1.TokenPriceB\b\xf2\xbaɬ\n" +
-	"\x02@\x01H\x00R\x05price\x88\x01\x01\x12/\n" +
-	"\x05error\x18\x03 \x01(\v2\x14.waypost.v1.RowErrorH\x01R\x05error\x88\x01\x01B\b\n" +
-	"\x06_priceB\b\n" +
-	"\x06_error\"\xc0\x01\n" +
+	"\x06symbol\x18\x01 \x01(\tR\x06symbol\x128\n" +
+	"\x05value\x18\x02 \x01(\v2\x16.waypost.v1.TokenPriceB\b\xf2\xbaɬ\n" +
+	"\x02@\x01H\x00R\x05value\x12,\n" +
+	"\x05error\x18\x03 \x01(\v2\x14.waypost.v1.RowErrorH\x00R\x05errorB\t\n" +
+	"\aoutcome\"\xc0\x01\n" +
 	"\n" +
 	"TokenPrice\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1b\n" +
@@ -1031,7 +1062,7 @@ var file_waypost_v1_price_proto_depIdxs = []int32{
 	14, // 0: waypost.v1.GetPriceResponse.last_updated:type_name -> google.protobuf.Timestamp
 	4,  // 1: waypost.v1.GetPricesRequest.items:type_name -> waypost.v1.GetPricesItem
 	6,  // 2: waypost.v1.GetPricesResponse.results:type_name -> waypost.v1.GetPricesResult
-	7,  // 3: waypost.v1.GetPricesResult.price:type_name -> waypost.v1.TokenPrice
+	7,  // 3: waypost.v1.GetPricesResult.value:type_name -> waypost.v1.TokenPrice
 	15, // 4: waypost.v1.GetPricesResult.error:type_name -> waypost.v1.RowError
 	14, // 5: waypost.v1.TokenPrice.last_updated:type_name -> google.protobuf.Timestamp
 	0,  // 6: waypost.v1.GetTopPricesRequest.currency:type_name -> waypost.v1.Currency
@@ -1063,7 +1094,10 @@ func file_waypost_v1_price_proto_init() {
 	}
 	file_waypost_v1_common_proto_init()
 	file_waypost_v1_price_proto_msgTypes[1].OneofWrappers = []any{}
-	file_waypost_v1_price_proto_msgTypes[5].OneofWrappers = []any{}
+	file_waypost_v1_price_proto_msgTypes[5].OneofWrappers = []any{
+		(*GetPricesResult_Value)(nil),
+		(*GetPricesResult_Error)(nil),
+	}
 	file_waypost_v1_price_proto_msgTypes[6].OneofWrappers = []any{}
 	file_waypost_v1_price_proto_msgTypes[7].OneofWrappers = []any{}
 	file_waypost_v1_price_proto_msgTypes[10].OneofWrappers = []any{}

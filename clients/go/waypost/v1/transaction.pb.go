@@ -355,10 +355,13 @@ type GetTransactionByHashResult struct {
 	Chain string `protobuf:"bytes,1,opt,name=chain,proto3" json:"chain,omitempty"`
 	// The hash as asked for.
 	Hash string `protobuf:"bytes,2,opt,name=hash,proto3" json:"hash,omitempty"`
-	// The transaction; omitted when there is an error.
-	Transaction *Transaction `protobuf:"bytes,3,opt,name=transaction,proto3,oneof" json:"transaction,omitempty"`
-	// Why there is no transaction; omitted when there is one.
-	Error         *RowError `protobuf:"bytes,4,opt,name=error,proto3,oneof" json:"error,omitempty"`
+	// What the item came to.
+	//
+	// Types that are valid to be assigned to Outcome:
+	//
+	//	*GetTransactionByHashResult_Value
+	//	*GetTransactionByHashResult_Error
+	Outcome       isGetTransactionByHashResult_Outcome `protobuf_oneof:"outcome"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -407,19 +410,48 @@ func (x *GetTransactionByHashResult) GetHash() string {
 	return ""
 }
 
-func (x *GetTransactionByHashResult) GetTransaction() *Transaction {
+func (x *GetTransactionByHashResult) GetOutcome() isGetTransactionByHashResult_Outcome {
 	if x != nil {
-		return x.Transaction
+		return x.Outcome
+	}
+	return nil
+}
+
+func (x *GetTransactionByHashResult) GetValue() *Transaction {
+	if x != nil {
+		if x, ok := x.Outcome.(*GetTransactionByHashResult_Value); ok {
+			return x.Value
+		}
 	}
 	return nil
 }
 
 func (x *GetTransactionByHashResult) GetError() *RowError {
 	if x != nil {
-		return x.Error
+		if x, ok := x.Outcome.(*GetTransactionByHashResult_Error); ok {
+			return x.Error
+		}
 	}
 	return nil
 }
+
+type isGetTransactionByHashResult_Outcome interface {
+	isGetTransactionByHashResult_Outcome()
+}
+
+type GetTransactionByHashResult_Value struct {
+	// The transaction.
+	Value *Transaction `protobuf:"bytes,3,opt,name=value,json=transaction,proto3,oneof"`
+}
+
+type GetTransactionByHashResult_Error struct {
+	// Why there is no transaction.
+	Error *RowError `protobuf:"bytes,4,opt,name=error,proto3,oneof"`
+}
+
+func (*GetTransactionByHashResult_Value) isGetTransactionByHashResult_Outcome() {}
+
+func (*GetTransactionByHashResult_Error) isGetTransactionByHashResult_Outcome() {}
 
 // A transaction in the shape of its chain family.
 type Transaction struct {
@@ -1121,14 +1153,13 @@ const file_waypost_v1_transaction_proto_rawDesc = "" +
 	"\x92\x01\b\x04\x10\x01bD\"0x56d68c3e307b08712da1ae76874321d6997983d8e81dea2aa126be5b8bc4050b\"p\x01zD\"0x5c504ed432cb51138bcf09aa5e8a410dd4a1e204ef84bfed1be16dfba1b22060\"R\x04hash\"v\n" +
 	"\x1cGetTransactionByHashResponse\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\x05R\x05count\x12@\n" +
-	"\aresults\x18\x02 \x03(\v2&.waypost.v1.GetTransactionByHashResultR\aresults\"\xd1\x01\n" +
+	"\aresults\x18\x02 \x03(\v2&.waypost.v1.GetTransactionByHashResultR\aresults\"\xb6\x01\n" +
 	"\x1aGetTransactionByHashResult\x12\x14\n" +
 	"\x05chain\x18\x01 \x01(\tR\x05chain\x12\x12\n" +
-	"\x04hash\x18\x02 \x01(\tR\x04hash\x12>\n" +
-	"\vtransaction\x18\x03 \x01(\v2\x17.waypost.v1.TransactionH\x00R\vtransaction\x88\x01\x01\x12/\n" +
-	"\x05error\x18\x04 \x01(\v2\x14.waypost.v1.RowErrorH\x01R\x05error\x88\x01\x01B\x0e\n" +
-	"\f_transactionB\b\n" +
-	"\x06_error\"\xa5\x02\n" +
+	"\x04hash\x18\x02 \x01(\tR\x04hash\x125\n" +
+	"\x05value\x18\x03 \x01(\v2\x17.waypost.v1.TransactionH\x00R\vtransaction\x12,\n" +
+	"\x05error\x18\x04 \x01(\v2\x14.waypost.v1.RowErrorH\x00R\x05errorB\t\n" +
+	"\aoutcome\"\xa5\x02\n" +
 	"\vTransaction\x12=\n" +
 	"\x03evm\x18\x01 \x01(\v2\x1f.waypost.v1.EvmMinedTransactionB\b\xf2\xbaɬ\n" +
 	"\x02@\x01H\x00R\x03evm\x12A\n" +
@@ -1265,7 +1296,7 @@ var file_waypost_v1_transaction_proto_depIdxs = []int32{
 	16, // 2: waypost.v1.GetReceiptResponse.cosmos:type_name -> waypost.v1.CosmosReceipt
 	3,  // 3: waypost.v1.GetTransactionByHashRequest.items:type_name -> waypost.v1.GetTransactionByHashItem
 	5,  // 4: waypost.v1.GetTransactionByHashResponse.results:type_name -> waypost.v1.GetTransactionByHashResult
-	6,  // 5: waypost.v1.GetTransactionByHashResult.transaction:type_name -> waypost.v1.Transaction
+	6,  // 5: waypost.v1.GetTransactionByHashResult.value:type_name -> waypost.v1.Transaction
 	17, // 6: waypost.v1.GetTransactionByHashResult.error:type_name -> waypost.v1.RowError
 	7,  // 7: waypost.v1.Transaction.evm:type_name -> waypost.v1.EvmMinedTransaction
 	8,  // 8: waypost.v1.Transaction.solana:type_name -> waypost.v1.SolanaTransaction
@@ -1302,7 +1333,10 @@ func file_waypost_v1_transaction_proto_init() {
 		(*GetReceiptResponse_Starknet)(nil),
 		(*GetReceiptResponse_Cosmos)(nil),
 	}
-	file_waypost_v1_transaction_proto_msgTypes[5].OneofWrappers = []any{}
+	file_waypost_v1_transaction_proto_msgTypes[5].OneofWrappers = []any{
+		(*GetTransactionByHashResult_Value)(nil),
+		(*GetTransactionByHashResult_Error)(nil),
+	}
 	file_waypost_v1_transaction_proto_msgTypes[6].OneofWrappers = []any{
 		(*Transaction_Evm)(nil),
 		(*Transaction_Solana)(nil),

@@ -95,10 +95,10 @@ type GetUsageRequest struct {
 	ToDate *string `protobuf:"bytes,2,opt,name=to_date,json=to,proto3,oneof" json:"to_date,omitempty"`
 	// By what the figures are added up. Unset means by day.
 	GroupBy UsageGroup `protobuf:"varint,3,opt,name=group_by,json=groupBy,proto3,enum=waypost.v1.UsageGroup" json:"group_by,omitempty"`
-	// Most rows of one answer.
-	Limit *int32 `protobuf:"varint,4,opt,name=limit,proto3,oneof" json:"limit,omitempty"`
-	// `cursor` of the answer before, for the rows that follow.
-	Cursor        *string `protobuf:"bytes,5,opt,name=cursor,proto3,oneof" json:"cursor,omitempty"`
+	// Most rows of this page. 0 means 100.
+	PageSize int32 `protobuf:"varint,4,opt,name=page_size,json=limit,proto3" json:"page_size,omitempty"`
+	// Where this page begins: next_page_token of the page before. Empty means the first page.
+	PageToken     string `protobuf:"bytes,5,opt,name=page_token,json=cursor,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -154,16 +154,16 @@ func (x *GetUsageRequest) GetGroupBy() UsageGroup {
 	return UsageGroup_USAGE_GROUP_UNSPECIFIED
 }
 
-func (x *GetUsageRequest) GetLimit() int32 {
-	if x != nil && x.Limit != nil {
-		return *x.Limit
+func (x *GetUsageRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
 	}
 	return 0
 }
 
-func (x *GetUsageRequest) GetCursor() string {
-	if x != nil && x.Cursor != nil {
-		return *x.Cursor
+func (x *GetUsageRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
 	}
 	return ""
 }
@@ -183,8 +183,8 @@ type GetUsageResponse struct {
 	Rows []*UsageRow `protobuf:"bytes,5,rep,name=rows,proto3" json:"rows,omitempty"`
 	// The sum over all rows, those of other pages included.
 	Total *UsageFigures `protobuf:"bytes,6,opt,name=total,proto3" json:"total,omitempty"`
-	// Asks for the rows that follow; null where there are none.
-	Cursor        *string `protobuf:"bytes,7,opt,name=cursor,proto3,oneof" json:"cursor,omitempty"`
+	// page_token of the next page; empty where no rows follow.
+	NextPageToken string `protobuf:"bytes,7,opt,name=next_page_token,json=cursor,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -261,9 +261,9 @@ func (x *GetUsageResponse) GetTotal() *UsageFigures {
 	return nil
 }
 
-func (x *GetUsageResponse) GetCursor() string {
-	if x != nil && x.Cursor != nil {
-		return *x.Cursor
+func (x *GetUsageResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
 	}
 	return ""
 }
@@ -475,24 +475,23 @@ var File_waypost_v1_usage_proto protoreflect.FileDescriptor
 const file_waypost_v1_usage_proto_rawDesc = "" +
 	"\n" +
 	"\x16waypost/v1/usage.proto\x12\n" +
-	"waypost.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a waypost/options/v1/options.proto\"\xde\x02\n" +
+	"waypost.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a waypost/options/v1/options.proto\"\xc7\x02\n" +
 	"\x0fGetUsageRequest\x124\n" +
 	"\tfrom_date\x18\x01 \x01(\tB\x16\xf2\xbaɬ\n" +
 	"\x10\b\x10b\f\"2026-01-01\"H\x00R\x04from\x88\x01\x01\x120\n" +
 	"\ato_date\x18\x02 \x01(\tB\x16\xf2\xbaɬ\n" +
 	"\x10\b\x10b\f\"2026-12-31\"H\x01R\x02to\x88\x01\x01\x12E\n" +
 	"\bgroup_by\x18\x03 \x01(\x0e2\x16.waypost.v1.UsageGroupB\x12\xf2\xbaɬ\n" +
-	"\f2\x03dayb\x05\"day\"R\agroupBy\x120\n" +
-	"\x05limit\x18\x04 \x01(\x05B\x15\xf2\xbaɬ\n" +
-	"\x0f\x18\x01 \xe8\a2\x03100b\x03100H\x02R\x05limit\x88\x01\x01\x12;\n" +
-	"\x06cursor\x18\x05 \x01(\tB\x1e\xf2\xbaɬ\n" +
-	"\x18(\x80\x01b\x13\"day:2026-01-01T00\"H\x03R\x06cursor\x88\x01\x01B\f\n" +
+	"\f2\x03dayb\x05\"day\"R\agroupBy\x12/\n" +
+	"\tpage_size\x18\x04 \x01(\x05B\x15\xf2\xbaɬ\n" +
+	"\x0f\x18\x01 \xe8\a2\x03100b\x03100R\x05limit\x12:\n" +
+	"\n" +
+	"page_token\x18\x05 \x01(\tB\x1e\xf2\xbaɬ\n" +
+	"\x18(\x80\x01b\x13\"day:2026-01-01T00\"R\x06cursorB\f\n" +
 	"\n" +
 	"_from_dateB\n" +
 	"\n" +
-	"\b_to_dateB\b\n" +
-	"\x06_limitB\t\n" +
-	"\a_cursor\"\xad\x02\n" +
+	"\b_to_date\"\xa6\x02\n" +
 	"\x10GetUsageResponse\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x12!\n" +
 	"\tfrom_date\x18\x02 \x01(\tB\b\xf2\xbaɬ\n" +
@@ -501,10 +500,9 @@ const file_waypost_v1_usage_proto_rawDesc = "" +
 	"\x02\b\x10R\x02to\x121\n" +
 	"\bgroup_by\x18\x04 \x01(\x0e2\x16.waypost.v1.UsageGroupR\agroupBy\x12(\n" +
 	"\x04rows\x18\x05 \x03(\v2\x14.waypost.v1.UsageRowR\x04rows\x12.\n" +
-	"\x05total\x18\x06 \x01(\v2\x18.waypost.v1.UsageFiguresR\x05total\x12%\n" +
-	"\x06cursor\x18\a \x01(\tB\b\xf2\xbaɬ\n" +
-	"\x028\x01H\x00R\x06cursor\x88\x01\x01B\t\n" +
-	"\a_cursor\"\xe9\x01\n" +
+	"\x05total\x18\x06 \x01(\v2\x18.waypost.v1.UsageFiguresR\x05total\x12)\n" +
+	"\x0fnext_page_token\x18\a \x01(\tB\b\xf2\xbaɬ\n" +
+	"\x028\x01R\x06cursor\"\xe9\x01\n" +
 	"\bUsageRow\x12?\n" +
 	"\x05start\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampB\b\xf2\xbaɬ\n" +
 	"\x02\b\rH\x00R\x05start\x88\x01\x01\x12!\n" +
@@ -601,7 +599,6 @@ func file_waypost_v1_usage_proto_init() {
 		return
 	}
 	file_waypost_v1_usage_proto_msgTypes[0].OneofWrappers = []any{}
-	file_waypost_v1_usage_proto_msgTypes[1].OneofWrappers = []any{}
 	file_waypost_v1_usage_proto_msgTypes[2].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -614,7 +614,9 @@ type UnavailableYields struct {
 	// Stable reason.
 	Reason Reason `protobuf:"varint,4,opt,name=reason,proto3,enum=waypost.v1.Reason" json:"reason,omitempty"`
 	// What went wrong.
-	Message       string `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"`
+	Message string `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"`
+	// gRPC status code of the failure, by its number (`google.rpc.Code`).
+	Status        int32 `protobuf:"varint,6,opt,name=status,proto3" json:"status,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -682,6 +684,13 @@ func (x *UnavailableYields) GetMessage() string {
 		return x.Message
 	}
 	return ""
+}
+
+func (x *UnavailableYields) GetStatus() int32 {
+	if x != nil {
+		return x.Status
+	}
+	return 0
 }
 
 // A pool of the comparison.
@@ -885,13 +894,15 @@ const file_waypost_v1_yield_proto_rawDesc = "" +
 	"\x06_limit\"\x89\x01\n" +
 	"\x15GetYieldsBestResponse\x12/\n" +
 	"\aresults\x18\x01 \x03(\v2\x15.waypost.v1.BestYieldR\aresults\x12?\n" +
-	"\vunavailable\x18\x02 \x03(\v2\x1d.waypost.v1.UnavailableYieldsR\vunavailable\"\xba\x01\n" +
+	"\vunavailable\x18\x02 \x03(\v2\x1d.waypost.v1.UnavailableYieldsR\vunavailable\"\xdd\x01\n" +
 	"\x11UnavailableYields\x125\n" +
 	"\bprotocol\x18\x01 \x01(\x0e2\x19.waypost.v1.YieldProtocolR\bprotocol\x12\x14\n" +
 	"\x05chain\x18\x02 \x01(\tR\x05chain\x12\x12\n" +
 	"\x04code\x18\x03 \x01(\x05R\x04code\x12*\n" +
 	"\x06reason\x18\x04 \x01(\x0e2\x12.waypost.v1.ReasonR\x06reason\x12\x18\n" +
-	"\amessage\x18\x05 \x01(\tR\amessage\"\xf2\x02\n" +
+	"\amessage\x18\x05 \x01(\tR\amessage\x12!\n" +
+	"\x06status\x18\x06 \x01(\x05B\t\xf2\xbaɬ\n" +
+	"\x03\xa0\x01\x01R\x06status\"\xf2\x02\n" +
 	"\tBestYield\x12\x14\n" +
 	"\x05chain\x18\x01 \x01(\tR\x05chain\x125\n" +
 	"\bprotocol\x18\x02 \x01(\x0e2\x19.waypost.v1.YieldProtocolR\bprotocol\x12)\n" +

@@ -497,7 +497,8 @@ type Member struct {
 	MaxLength uint32 `protobuf:"varint,5,opt,name=max_length,json=maxLength,proto3" json:"max_length,omitempty"`
 	// Value used when the caller gives none, written as text.
 	DefaultValue string `protobuf:"bytes,6,opt,name=default_value,json=defaultValue,proto3" json:"default_value,omitempty"`
-	// Print null when unset (needs `optional`, or a message field). Without it an unset optional field is left out.
+	// Print null when unset (an `optional` or message field), or empty (a text that is neither). Without it an unset
+	// optional field is left out.
 	Nullable bool `protobuf:"varint,7,opt,name=nullable,proto3" json:"nullable,omitempty"`
 	// Print the members of this message, or the entries of this map, in its parent, not under a name of its own.
 	Inline bool `protobuf:"varint,8,opt,name=inline,proto3" json:"inline,omitempty"`
@@ -519,8 +520,11 @@ type Member struct {
 	Order string `protobuf:"bytes,18,opt,name=order,proto3" json:"order,omitempty"`
 	// An example value for the real chains, where `example` is of the local ones alone; written as JSON.
 	MainnetExample string `protobuf:"bytes,15,opt,name=mainnet_example,json=mainnetExample,proto3" json:"mainnet_example,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// The field is of the gRPC face alone: JSON requests that name it are refused as they are for any unknown name, and
+	// neither JSON results nor the OpenRPC document have it.
+	GrpcOnly      bool `protobuf:"varint,20,opt,name=grpc_only,json=grpcOnly,proto3" json:"grpc_only,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Member) Reset() {
@@ -665,6 +669,13 @@ func (x *Member) GetMainnetExample() string {
 	return ""
 }
 
+func (x *Member) GetGrpcOnly() bool {
+	if x != nil {
+		return x.GrpcOnly
+	}
+	return false
+}
+
 // How an enum value is written in JSON.
 type Literal struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -799,7 +810,7 @@ const file_waypost_options_v1_options_proto_rawDesc = "" +
 	" \x01(\tR\x0ehttpStatusFrom\x12\x1f\n" +
 	"\vdeadline_ms\x18\v \x01(\rR\n" +
 	"deadlineMs\x12\x14\n" +
-	"\x05group\x18\f \x01(\tR\x05group\"\xe5\x03\n" +
+	"\x05group\x18\f \x01(\tR\x05group\"\x82\x04\n" +
 	"\x06Member\x122\n" +
 	"\x06format\x18\x01 \x01(\x0e2\x1a.waypost.options.v1.FormatR\x06format\x12\x1a\n" +
 	"\brequired\x18\x02 \x01(\bR\brequired\x12\x15\n" +
@@ -819,7 +830,8 @@ const file_waypost_options_v1_options_proto_rawDesc = "" +
 	"\bchildren\x18\r \x01(\tR\bchildren\x12\x18\n" +
 	"\asubject\x18\x0e \x01(\bR\asubject\x12\x14\n" +
 	"\x05order\x18\x12 \x01(\tR\x05order\x12'\n" +
-	"\x0fmainnet_example\x18\x0f \x01(\tR\x0emainnetExampleB\x06\n" +
+	"\x0fmainnet_example\x18\x0f \x01(\tR\x0emainnetExample\x12\x1b\n" +
+	"\tgrpc_only\x18\x14 \x01(\bR\bgrpcOnlyB\x06\n" +
 	"\x04_minB\x06\n" +
 	"\x04_max\"X\n" +
 	"\aLiteral\x12\x12\n" +
