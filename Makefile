@@ -8,6 +8,7 @@ FULL ?=
 MINUTES ?= 10
 BEFORE ?=
 ONLY ?=
+COMPLETE ?=
 PACKAGES := runtime server transcoder cli devnet bench scripts
 BIN := .venv/bin
 PROTOS := $(shell find proto proto_internal -name '*.proto' | sort)
@@ -88,7 +89,7 @@ coverage: .venv/dev.stamp ## every test, and the lines and branches that none of
 	test -z "$$failed"
 
 clients: .venv/dev.stamp ## generate, build and try the clients of every language whose toolchain is here (ONLY=go)
-	@$(BIN)/python -m scripts.clients $(ONLY)
+	@$(BIN)/python -m scripts.clients $(if $(COMPLETE),--complete) $(ONLY)
 
 bench: .venv/dev.stamp ## what requests cost beside bare echoes and the bare node, and the promised ratios
 	@$(BIN)/python -m bench --json .bench/run.json

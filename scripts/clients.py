@@ -6,6 +6,7 @@ gateway is and what it should answer. A toolchain that is missing is named; one 
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import os
 import re
@@ -218,8 +219,11 @@ async def expectations(session: aiohttp.ClientSession, url: str) -> dict[str, st
     }
 
 
-async def main(names: Sequence[str]) -> int:
-    """Make and try the named clients, all without names; return the exit status."""
+async def main(names: Sequence[str], *, complete: bool) -> int:
+    """Make and try the named clients, all without names; return the exit status.
+
+    A toolchain that is not here is named, and `complete` makes it a failure.
+    """
     chosen = [language for language in LANGUAGES if not names or language.name in names]
     here = [language for language in chosen if not language.missing()]
     for language in chosen:
@@ -232,8 +236,12 @@ async def main(names: Sequence[str]) -> int:
         print(f"\n--- {name}\n{output}")
     tried = len(here)
     print(f"clients: {tried - len(failed)} passed, {len(failed)} failed, {len(chosen) - tried} left out")
-    return 1 if failed else 0
+    return 1 if failed or (complete and len(here) < len(chosen)) else 0
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(main(sys.argv[1:])))
+    parser = argparse.ArgumentParser(prog="python -m scripts.clients")
+    parser.add_argument("names", nargs="*", choices=[language.name for language in LANGUAGES] or None)
+    parser.add_argument("--complete", action="store_true", help="a toolchain that is not here is a failure")
+    arguments = parser.parse_args()
+    sys.exit(asyncio.run(main(arguments.names, complete=arguments.complete)))
