@@ -7,6 +7,8 @@ NETWORK ?= devnet
 FULL ?=
 MINUTES ?= 10
 BEFORE ?=
+ONLY ?=
+COMPLETE ?=
 PACKAGES := runtime server transcoder cli devnet bench scripts waypost_gateway clients/python/waypost examples
 BIN := .venv/bin
 PROTOS := $(shell find proto proto_internal -name '*.proto' | sort)
@@ -89,6 +91,9 @@ coverage: .venv/dev.stamp ## every test, and the lines and branches that none of
 	$(PYTEST) -m "not alone" -n auto $(GROUPED) --cov --cov-append --cov-report=term --cov-report=html || failed=1; \
 	test -z "$$failed"
 
+clients: .venv/dev.stamp ## generate, build and try the clients of every language whose toolchain is here (ONLY=go)
+	@$(BIN)/python -m scripts.clients $(if $(COMPLETE),--complete) $(ONLY)
+
 bench: .venv/dev.stamp ## what requests cost beside bare echoes and the bare node, and the promised ratios
 	@$(BIN)/python -m bench --json .bench/run.json
 
@@ -119,7 +124,4 @@ locks: ## rewrite all lock files of Python packages (needs uv)
 clean: ## remove everything that set-up and tests made
 	@rm -rf .venv .devnet .bench .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage.d
 
-clients-python: .venv/dev.stamp ## build and test the Python client, with a gateway on local chains
-	@$(PYTEST) tests/clients/python tests/e2e/test_python_client.py tests/e2e/test_python_web3.py tests/e2e/test_python_examples.py
-
-.PHONY: help setup setup-dev generate clients-python operations run lint test test-fast coverage bench performance walk structure soak chart locks clean
+.PHONY: help setup setup-dev generate operations run lint test test-fast coverage clients bench performance walk structure soak chart locks clean

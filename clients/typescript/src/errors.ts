@@ -1,0 +1,60 @@
+import { ConnectError, type Code } from "@connectrpc/connect";
+import { ErrorInfoSchema, BadRequestSchema, RequestInfoSchema, RetryInfoSchema } from "../gen/google/rpc/error_details_pb.js";
+import { Reason } from "../gen/waypost/v1/common_pb.js";
+
+/** The name of a reason, as `ErrorInfo.reason` and `error.data.reason` have it: `"NOT_FOUND"`. */
+export type ReasonName = keyof typeof Reason;
+
+/** A node's own error object. */
+export interface NodeError {
+  code: number | null;
+  message: string;
+  data?: unknown;
+}
+
+/** A failure that the gateway answered with, or of the connection to it (then without a reason). */
+export class WaypostError extends Error {
+  override readonly name = "WaypostError";
+
+  constructor(
+    /** What went wrong and what to change. */
+    message: string,
+    /** Stable; what a program decides by. UNSPECIFIED where no gateway answered, or a newer one. */
+    readonly reason: Reason,
+    /** The parameter that the failure is about, where it is about one. */
+    readonly field: string | undefined,
+    /** Milliseconds after which the same call may succeed, where the gateway says. */
+    readonly retryAfterMs: number | undefined,
+    /** What to quote to the operator. */
+    readonly requestId: string | undefined,
+    /** The status code of gRPC; undefined over JSON-RPC. */
+    readonly code: Code | undefined,
+    options?: ErrorOptions,
+    /** What a node said itself where it refused a call of its own: only over JSON-RPC. */
+    readonly node?: NodeError,
+  ) {
+    super(message, options);
+  }
+}
+
+/** Returns the reason of a name; UNSPECIFIED of one that this client does not know. */
+export function reasonOf(name: string | undefined): Reason {
+  return name !== undefined && name in Reason ? Reason[name as ReasonName] : Reason.UNSPECIFIED;
+}
+
+/** Returns what a call threw as WaypostError. */
+export function typed(thrown: unknown): WaypostError {
+  if (thrown instanceof WaypostError) return thrown;
+  const error = ConnectError.from(thrown);
+  const info = error.findDetails(ErrorInfoSchema)[0];
+  const delay = error.findDetails(RetryInfoSchema)[0]?.retryDelay;
+  return new WaypostError(
+    error.rawMessage,
+    reasonOf(info?.reason),
+    error.findDetails(BadRequestSchema)[0]?.fieldViolations[0]?.field,
+    delay && Number(delay.seconds) * 1000 + delay.nanos / 1e6,
+    error.findDetails(RequestInfoSchema)[0]?.requestId,
+    error.code,
+    { cause: thrown },
+  );
+}

@@ -1,0 +1,79 @@
+/**
+ * Waypost over JSON-RPC, for browsers and whatever has `fetch`:
+ *
+ *     const waypost = jsonRpc("https://gateway.example/demo/v1");
+ *     const { data } = await waypost.getBalance({ chain: "ethereum", address: "0x..." });
+ */
+import type { Operations } from "../gen/operations.js";
+import { reasonOf, WaypostError, type NodeError } from "./errors.js";
+import { parseJson, printJson } from "./json.js";
+import { Reason } from "../gen/waypost/v1/common_pb.js";
+
+export type * from "../gen/operations.js";
+export { WaypostError, reasonOf, type ReasonName } from "./errors.js";
+export { Reason };
+
+/** A function for every operation; results keep integers beyond 2^53 as bigints. */
+export type JsonRpcClient = {
+  [Name in keyof Operations]: (
+    ...params: object extends Operations[Name]["params"]
+      ? [params?: Operations[Name]["params"]]
+      : [params: Operations[Name]["params"]]
+  ) => Promise<Operations[Name]["result"]>;
+};
+
+export interface JsonRpcOptions {
+  /** Deadline of a call in milliseconds; 30 s. */
+  timeoutMs?: number;
+  /** How often a call that exceeds the quota is sent again after the time that the gateway asks for; 3. */
+  retries?: number;
+  /** Instead of the global `fetch`. */
+  fetch?: typeof fetch;
+}
+
+interface ErrorObject {
+  code: number;
+  message: string;
+  data?: { reason?: string; field?: string; retryAfterMs?: number; requestId?: string; node?: NodeError };
+}
+
+/** Returns a client of the gateway at `url`, which holds the key: `https://HOST/KEY/v1`. */
+export function jsonRpc(url: string, options: JsonRpcOptions = {}): JsonRpcClient {
+  return new Proxy({} as JsonRpcClient, {
+    get: (_, name) => (typeof name === "string" && name !== "then" ? (params: object = {}) => call(url, name, params, options) : undefined),
+  });
+}
+
+/** Returns the `result` of one call by the operation's name, also of published contract methods (`svc_...`). */
+export async function call(url: string, method: string, params: object, options: JsonRpcOptions = {}): Promise<never> {
+  const send = options.fetch ?? fetch;
+  const signal = AbortSignal.timeout(options.timeoutMs ?? 30_000);
+  for (let left = options.retries ?? 3; ; left--) {
+    const failure = await attempt();
+    if (!(failure instanceof WaypostError)) return failure.result as never;
+    if (left <= 0 || failure.reason !== Reason.RATE_LIMITED || failure.retryAfterMs === undefined) throw failure;
+    await pause(failure.retryAfterMs, signal);
+  }
+
+  async function attempt(): Promise<WaypostError | { result: unknown }> {
+    const body = printJson({ jsonrpc: "2.0", id: 1, method, params });
+    const response = await send(url, { method: "POST", headers: { "content-type": "application/json" }, body, signal });
+    const text = await response.text();
+    let answer: { result?: unknown; error?: ErrorObject };
+    try {
+      answer = parseJson(text) as typeof answer;
+    } catch (cause) {
+      throw new WaypostError(`HTTP ${response.status} without JSON`, Reason.UNSPECIFIED, undefined, undefined, undefined, undefined, { cause });
+    }
+    if (answer.error === undefined) return { result: answer.result };
+    const { message, data } = answer.error;
+    return new WaypostError(message, reasonOf(data?.reason), data?.field, data?.retryAfterMs, data?.requestId, undefined, {}, data?.node);
+  }
+}
+
+function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, milliseconds);
+    signal.addEventListener("abort", () => (clearTimeout(timer), reject(signal.reason)), { once: true });
+  });
+}
