@@ -63,6 +63,24 @@ class Language:
 
 LANGUAGES = (
     Language(
+        name="python",
+        tools=(),
+        generate=((sys.executable, "-m", "scripts.python_client", "--check"),),
+        build=(("sh", "-c", f"cd {ROOT} && {sys.executable} -m mypy clients/python/waypost examples"),),
+        test=(
+            (
+                sys.executable,
+                "-m",
+                "pytest",
+                "-q",
+                "-p",
+                "no:cacheprovider",
+                str(ROOT / "tests/clients/python/scenario.py"),
+            ),
+        ),
+        example=("sh", "-c", f'{sys.executable} {ROOT}/examples/batch_of_reads.py "$WAYPOST_GRPC" "$WAYPOST_KEY"'),
+    ),
+    Language(
         name="go",
         tools=("go",),
         # Committed, unlike the others': Go modules are fetched from the repository.
@@ -241,7 +259,9 @@ async def main(names: Sequence[str], *, complete: bool) -> int:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m scripts.clients")
-    parser.add_argument("names", nargs="*", choices=[language.name for language in LANGUAGES] or None)
+    parser.add_argument("names", nargs="*", help=f"of {', '.join(language.name for language in LANGUAGES)}")
     parser.add_argument("--complete", action="store_true", help="a toolchain that is not here is a failure")
     arguments = parser.parse_args()
+    if unknown := set(arguments.names) - {language.name for language in LANGUAGES}:
+        parser.error(f"no client is called {' or '.join(sorted(unknown))}")
     sys.exit(asyncio.run(main(arguments.names, complete=arguments.complete)))

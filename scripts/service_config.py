@@ -1,4 +1,6 @@
-"""Writes the service config that clients make channels with (proto/service_config.json), from the descriptors.
+"""Writes the service config that clients make channels with, from the descriptors.
+
+It is proto/service_config.json; clients that carry it have a copy.
 
 `python -m scripts.service_config` writes it; with `--check` it changes nothing and exits with 1 when it is not current.
 """
@@ -21,7 +23,16 @@ if TYPE_CHECKING:
 
     Name = dict[str, str]
 
-FILE = Path(__file__).resolve().parents[1] / "proto" / "service_config.json"
+ROOT = Path(__file__).resolve().parents[1]
+FILES = tuple(
+    ROOT / folder / "service_config.json"
+    for folder in (
+        "proto",
+        "clients/go",
+        "clients/java/src/main/resources/dev/waypost",
+        "clients/python/waypost/generated",
+    )
+)
 # UNAVAILABLE alone: a quota that is used up (RESOURCE_EXHAUSTED) is the application's to wait for, and what ran into
 # its deadline would again. The server's push-back (`grpc-retry-pushback-ms`) goes before these pauses.
 RETRIES = {
@@ -56,14 +67,15 @@ def _method_config(names: Iterable[Name], seconds: float, is_large: bool) -> dic
 
 
 def main(*, check: bool) -> int:
-    """Return 0 when the file is current, or has been made so."""
+    """Return 0 when the files are current, or have been made so."""
     text = render()
-    if FILE.exists() and FILE.read_text() == text:
-        return 0
+    stale = [file for file in FILES if not file.exists() or file.read_text() != text]
     if check:
-        print("proto/service_config.json is not current; run `make generate`", file=sys.stderr)
-        return 1
-    FILE.write_text(text)
+        for file in stale:
+            print(f"{file.relative_to(ROOT)} is not current; run `make generate`", file=sys.stderr)
+        return 1 if stale else 0
+    for file in stale:
+        file.write_text(text)
     return 0
 
 

@@ -106,7 +106,7 @@ func TestWalksThroughPages(t *testing.T) {
 		Address:   proto.String(os.Getenv("WAYPOST_LOGS_ADDRESS")),
 		FromBlock: proto.Int64(number(t, "WAYPOST_LOGS_FROM")),
 		ToBlock:   proto.Int64(number(t, "WAYPOST_LOGS_TO")),
-		PageSize:  proto.Int32(2),
+		PageSize:  2,
 	}
 	seen, pages := map[string]bool{}, 0
 	for page, err := range waypost.Pages(deadline(t), logs.GetLogs, request) {
@@ -127,7 +127,7 @@ func TestWaitsWhereTheQuotaIsUsedUp(t *testing.T) {
 	request := &waypostv1.GetBlockHeightRequest{Chain: "ethereum"}
 	hasty := waypostv1.NewBlockServiceClient(dial(t, "WAYPOST_TIGHT_KEY", waypost.RateLimitWaits(0)))
 	var failure *waypost.Error
-	for range 5 {
+	for range 50 {
 		if _, err := hasty.GetBlockHeight(deadline(t), request); errors.As(err, &failure) {
 			break
 		}

@@ -60,7 +60,7 @@ async def test_approvals(gateway: RunningGateway) -> None:
 
 async def test_batch_of_reads(gateway: RunningGateway) -> None:
     lines = await run(gateway, "batch_of_reads")
-    assert [line.split()[2] for line in lines] == ["ETH"] * 50
+    assert [line.split()[3] for line in lines] == ["ETH", "ETH", "ETH", "ETH", "POL"] * 10
 
 
 async def test_whale_watch(gateway: RunningGateway, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,7 @@ from waypost.v1.account_pb2_grpc import AccountServiceStub
 
 from runtime.operations import load_operations
 from runtime.settings import GrpcSettings, Settings, StorageSettings
-from scripts.service_config import FILE, main
+from scripts.service_config import FILES, main
 from server.app import Gateway
 from server.errors import InvalidArgument, PriceUnavailable, RateLimited, TooMuchWork, UpstreamUnavailable
 from tests.server.accounts import Accounts, stub_of
@@ -33,7 +33,7 @@ def test_the_file_is_current() -> None:
 
 
 def test_deadlines_are_those_of_the_operations() -> None:
-    config = json.loads(FILE.read_text())
+    config = json.loads(FILES[0].read_text())
     usual, *others = config["methodConfig"]
     assert usual["name"] == [{}]
     by_method = {f"/{name['service']}/{name['method']}": one for one in others for name in one["name"]}
@@ -53,7 +53,7 @@ async def stub(tmp_path: Path) -> AsyncIterator[Any]:
         grpc=GrpcSettings(port=0),
     )
     gateway = await Gateway.create(settings, servicers=(Accounts(),))
-    options = (("grpc.service_config", FILE.read_text()),)
+    options = (("grpc.service_config", FILES[0].read_text()),)
     async with grpc.aio.insecure_channel(f"127.0.0.1:{await gateway.start()}", options=options) as channel:
         yield stub_of(AccountServiceStub, channel)
     await gateway.drain(0)

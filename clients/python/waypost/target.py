@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import json
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
@@ -17,22 +18,12 @@ if TYPE_CHECKING:
 VERSION = "0.1.0"
 USER_AGENT = f"{DOMAIN}-python/{VERSION}"
 MOST_BYTES = 64 << 20
-ATTEMPTS, FIRST_PAUSE, LONGEST_PAUSE, GROWTH = 4, 0.2, 2.0, 2.0
 # Read by gRPC's core, which honours the server's push-back (`grpc-retry-pushback-ms`).
-SERVICE_CONFIG = {
-    "methodConfig": [
-        {
-            "name": [{}],
-            "retryPolicy": {
-                "maxAttempts": ATTEMPTS,
-                "initialBackoff": f"{FIRST_PAUSE}s",
-                "maxBackoff": f"{LONGEST_PAUSE}s",
-                "backoffMultiplier": GROWTH,
-                "retryableStatusCodes": ["UNAVAILABLE"],
-            },
-        }
-    ]
-}
+SERVICE_CONFIG = Path(__file__).with_name("generated").joinpath("service_config.json").read_text()
+_RETRIES = json.loads(SERVICE_CONFIG)["methodConfig"][0]["retryPolicy"]
+ATTEMPTS: int = _RETRIES["maxAttempts"]
+FIRST_PAUSE, LONGEST_PAUSE = (float(_RETRIES[name].removesuffix("s")) for name in ("initialBackoff", "maxBackoff"))
+GROWTH: float = _RETRIES["backoffMultiplier"]
 
 Transport = Literal["grpc", "jsonrpc"]
 
@@ -59,7 +50,7 @@ class Target:
             ("grpc.max_receive_message_length", MOST_BYTES),
             ("grpc.max_send_message_length", MOST_BYTES),
             ("grpc.primary_user_agent", USER_AGENT),
-            ("grpc.service_config", json.dumps(SERVICE_CONFIG)),
+            ("grpc.service_config", SERVICE_CONFIG),
         )
 
     def credentials(self) -> grpc.ChannelCredentials:

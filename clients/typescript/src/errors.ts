@@ -1,4 +1,4 @@
-import { ConnectError, type Code } from "@connectrpc/connect";
+import { type Code, ConnectError } from "@connectrpc/connect";
 import { ErrorInfoSchema, BadRequestSchema, RequestInfoSchema, RetryInfoSchema } from "../gen/google/rpc/error_details_pb.js";
 import { Reason } from "../gen/waypost/v1/common_pb.js";
 
@@ -13,8 +13,11 @@ export interface NodeError {
 }
 
 /** A failure that the gateway answered with, or of the connection to it (then without a reason). */
-export class WaypostError extends Error {
-  override readonly name = "WaypostError";
+export class WaypostError extends ConnectError {
+  /** Connect recognises its errors by their name, which stays; these, by what they have more. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return value instanceof ConnectError && "reason" in value && "retryAfterMs" in value;
+  }
 
   constructor(
     /** What went wrong and what to change. */
@@ -27,13 +30,13 @@ export class WaypostError extends Error {
     readonly retryAfterMs: number | undefined,
     /** What to quote to the operator. */
     readonly requestId: string | undefined,
-    /** The status code of gRPC; undefined over JSON-RPC. */
-    readonly code: Code | undefined,
-    options?: ErrorOptions,
+    /** The status code of gRPC; Unknown over JSON-RPC. */
+    code: Code,
+    cause?: unknown,
     /** What a node said itself where it refused a call of its own: only over JSON-RPC. */
     readonly node?: NodeError,
   ) {
-    super(message, options);
+    super(message, code, undefined, undefined, cause);
   }
 }
 
@@ -55,6 +58,6 @@ export function typed(thrown: unknown): WaypostError {
     delay && Number(delay.seconds) * 1000 + delay.nanos / 1e6,
     error.findDetails(RequestInfoSchema)[0]?.requestId,
     error.code,
-    { cause: thrown },
+    thrown,
   );
 }

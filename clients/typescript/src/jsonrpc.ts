@@ -4,6 +4,7 @@
  *     const waypost = jsonRpc("https://gateway.example/demo/v1");
  *     const { data } = await waypost.getBalance({ chain: "ethereum", address: "0x..." });
  */
+import { Code } from "@connectrpc/connect";
 import type { Operations } from "../gen/operations.js";
 import { reasonOf, WaypostError, type NodeError } from "./errors.js";
 import { parseJson, printJson } from "./json.js";
@@ -63,11 +64,11 @@ export async function call(url: string, method: string, params: object, options:
     try {
       answer = parseJson(text) as typeof answer;
     } catch (cause) {
-      throw new WaypostError(`HTTP ${response.status} without JSON`, Reason.UNSPECIFIED, undefined, undefined, undefined, undefined, { cause });
+      throw new WaypostError(`HTTP ${response.status} without JSON`, Reason.UNSPECIFIED, undefined, undefined, undefined, Code.Unknown, cause);
     }
     if (answer.error === undefined) return { result: answer.result };
     const { message, data } = answer.error;
-    return new WaypostError(message, reasonOf(data?.reason), data?.field, data?.retryAfterMs, data?.requestId, undefined, {}, data?.node);
+    return new WaypostError(message, reasonOf(data?.reason), data?.field, data?.retryAfterMs, data?.requestId, Code.Unknown, undefined, data?.node);
   }
 }
 

@@ -24,7 +24,7 @@ export function waypost(url: string, chain: string, config: WaypostTransportConf
         } catch (failure) {
           if (!(failure instanceof WaypostError)) throw failure;
           const { code, message, data } = failure.node ?? { code: null, message: "" };
-          const error = { code: code ?? -32603, message: message || failure.message, data };
+          const error = { code: code ?? -32603, message: message || failure.rawMessage, data };
           throw new RpcRequestError({ body, url: chain, error });
         }
       },

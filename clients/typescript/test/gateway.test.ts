@@ -84,7 +84,7 @@ test("waits where the quota is used up, over both faces", { skip }, async () => 
   const hasty = over("WAYPOST_TIGHT_KEY", 0)(BlockService);
   await assert.rejects(
     async () => {
-      for (let call = 0; call < 5; call++) await hasty.getBlockHeight(request);
+      for (let call = 0; call < 50; call++) await hasty.getBlockHeight(request);
     },
     (failure) => failure instanceof WaypostError && failure.reason === Reason.RATE_LIMITED && failure.retryAfterMs! > 0,
   );
