@@ -217,11 +217,6 @@ class Execution:
         keep = cache.keep if cache is not None and cache.keeps(method) else None
 
         async def execute(request: bytes, context: Context, state: RequestState) -> bytes:
-            if len(request) > longest_request:
-                raise BodyTooLarge(
-                    f"the request of {name} has {len(request)} bytes as a message, at most {longest_request} fit;"
-                    " ask for less at once"
-                )
             principal = state.principal
             if limiter is not None and principal is not None:
                 limiter.enter(principal)
@@ -244,6 +239,12 @@ class Execution:
                     ) from None
                 for check in checks:
                     check(message, state)
+                # Last: what is too long by itself has been refused by its name.
+                if len(request) > longest_request:
+                    raise BodyTooLarge(
+                        f"the request of {name} has {len(request)} bytes as a message, at most {longest_request} fit;"
+                        " ask for less at once"
+                    )
                 # Never reset: every call runs in a task and context of its own.
                 REQUEST.set(state)
                 answer = await servicer(message, context)

@@ -1,7 +1,8 @@
 """How long a request of an operation can be: what its fields need, each at its limit.
 
-A longer one cannot be valid, and is refused before it is parsed. The transport's own limit is the largest of these,
-that of a batch (`server.inprocess.channel.MAX_REQUEST_BYTES`).
+A longer one cannot be valid: a field that is too long is refused by its name, whatever else makes the request long with
+the bound. The transport's own limit is the largest of these, that of a batch
+(`server.inprocess.channel.MAX_REQUEST_BYTES`).
 """
 
 from __future__ import annotations
