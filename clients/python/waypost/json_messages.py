@@ -129,7 +129,7 @@ def read(kind: type[Message], members: dict[str, Any], near: frozenset[str] = fr
 
 @cache
 def is_absent(field: FieldDescriptor) -> bool:
-    """Return whether JSON has no member for the field: it is of gRPC alone, or tells the order of a map's keys."""
+    """Return whether JSON has no member for the field: it is of gRPC alone, or states the order of a map's keys."""
     orders = {member(other).order for other in field.containing_type.fields}
     return field.name in orders or bool(getattr(member(field), "grpc_only", False))
 
