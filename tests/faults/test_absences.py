@@ -229,7 +229,7 @@ async def test_two_of_three_endpoints_without_it_cost_no_caller_a_block_or_trans
         assert answers["rpc transaction"]["result"]["data"]["result"]["hash"] == known["tx"]
         items = [block_pb2.GetBlockByNumberItem(chain="ethereum", block=known["number"])]
         got: Any = await gateway.ask_grpc(BY_NUMBER, block_pb2.GetBlockByNumberRequest(items=items))
-        assert got.results[0].block.evm.hash == known["hash"]
+        assert got.results[0].value.evm.hash == known["hash"]
 
 
 @pytest.mark.parametrize("endpoints", [1, 3])

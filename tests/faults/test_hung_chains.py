@@ -12,6 +12,7 @@ import grpc
 import pytest
 import pytest_asyncio
 from waypost.v1 import block_pb2, common_pb2, portfolio_pb2, system_pb2, transaction_pb2
+from waypost.v1.common_pb2 import REASON_DEADLINE_EXCEEDED
 
 from devnet.ports import free_port
 from runtime.operations import load_operations
@@ -141,10 +142,12 @@ async def test_the_row_has_a_deadline_inside_that_of_a_hasty_call(pair: Pair, op
     }[operation]
     answer, seconds = await pair.ask_grpc(operation, request, 3.0)
     rows = answer.chains if operation == "getPortfolio" else answer.results
-    errors: dict[str, common_pb2.RowError] = {row.chain: row.error for row in rows if row.HasField("error")}
+    errors: dict[str, common_pb2.RowError] = {
+        row.chain: row.error for row in rows if row.WhichOneof("outcome") == "error"
+    }
     assert list(errors) == ["base"]
-    assert errors["base"].reason == "DEADLINE_EXCEEDED"
-    assert errors["base"].code == 503
+    assert errors["base"].reason == REASON_DEADLINE_EXCEEDED
+    assert (errors["base"].code, errors["base"].status) == (503, grpc.StatusCode.DEADLINE_EXCEEDED.value[0])
     assert "base" in errors["base"].message
     assert "primary: no answer within" in errors["base"].message or "primary: no byte for" in errors["base"].message
     assert seconds < 3.0

@@ -39,7 +39,7 @@ SOURCES = ("defillama", "coingecko", "frankfurter", "jupiter")
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A user's data folder and a tree of their own."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    monkeypatch.setattr("runtime.settings.sections._ROOT", tmp_path / "tree")
+    monkeypatch.setattr("runtime.places.TREE", tmp_path / "tree")
     for name in ("WAYPOST_CONFIG", "WAYPOST_STORAGE__URL", "WAYPOST_PROFILE"):
         monkeypatch.delenv(name, raising=False)
     return tmp_path

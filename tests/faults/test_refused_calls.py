@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import json
 from typing import TYPE_CHECKING, Any
@@ -119,7 +118,7 @@ async def check_grpc(gateway: RunningGateway, method: str, error: dict[str, Any]
     params: dict[str, Any] = {"chain": "ethereum", **ASKED[method]}
     operation = OPERATIONS[method]
     if method == "chainRpc":
-        params["params"] = {"json": base64.b64encode(json.dumps(params["params"]).encode()).decode()}
+        params["params"] = {"json": json.dumps(params["params"])}
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await gateway.ask_grpc(operation, ParseDict(params, operation.request()))
     assert caught.value.details() == error["message"]

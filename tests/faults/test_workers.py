@@ -88,13 +88,15 @@ class Gateway(NamedTuple):
 
 
 @asynccontextmanager
-async def run(devnet: Devnet, folder: Path, **ports: int) -> AsyncIterator[tuple[Waypost, dict[str, int]]]:
+async def run(
+    devnet: Devnet, folder: Path, *, http: int = 0, **further: str
+) -> AsyncIterator[tuple[Waypost, dict[str, int]]]:
     config = folder / "waypost.toml"
     devnet.write_config(config)
     library = folder / "library"
     library.mkdir(exist_ok=True)
     (library / "sitecustomize.py").write_text(STUCK)
-    ports = {"http": free_port(), "grpc": free_port(), "metrics": free_port(), **ports}
+    ports = {"http": http or free_port(), "grpc": free_port(), "metrics": free_port()}
     async with waypost(
         "serve",
         *("--config", str(config), "--workers", "2"),
@@ -105,6 +107,7 @@ async def run(devnet: Devnet, folder: Path, **ports: int) -> AsyncIterator[tuple
         WAYPOST_HTTP__TRUSTED_PROXIES="127.0.0.0/8",
         WAYPOST_QUOTAS__DEMO_RATE="0.001",
         WAYPOST_QUOTAS__DEMO_BURST=str(DEMO_BURST),
+        **further,
     ) as process:
         yield process, ports
 
@@ -238,12 +241,25 @@ async def test_one_that_hangs_is_replaced_and_its_connections_close(hangs: str, 
 
 
 async def test_what_none_of_them_can_have_is_refused(devnet: Devnet, tmp_path: Path) -> None:
+    database = tmp_path / "waypost.db"
+    database.write_text("no database")
+    async with run(devnet, tmp_path, WAYPOST_STORAGE__URL=f"sqlite:///{database}") as (process, _):
+        assert await process.ended(60) == 1
+        assert "config error: storage.url" in process.err
+        assert "no worker came to serve" in process.err
+        assert "Traceback" not in process.err
+        assert "Base URL" not in process.out
+
+
+async def test_a_port_of_another_process_is_refused_before_any_of_them_starts(devnet: Devnet, tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        async with run(devnet, tmp_path, http=taken.getsockname()[1]) as (process, _):
+        port = taken.getsockname()[1]
+        async with run(devnet, tmp_path, http=port) as (process, _):
             assert await process.ended(60) == 1
-            assert "config error: http.port" in process.err
-            assert "no worker came to serve" in process.err
-            assert "Traceback" not in process.err
-            assert "Base URL" not in process.out
+            assert process.err == (
+                f"config error: http.port = 127.0.0.1:{port}: the JSON-RPC face cannot listen there: another process "
+                "uses that port; choose another (--http-port), or end that process\n"
+            )
+            assert process.out == ""

@@ -54,7 +54,7 @@ async def test_a_receipt_is_the_nodes_with_its_block(driver, node, block, reques
     with requests([2]):
         found = (await driver.read_receipt(wanted, ReadView())).starknet
     truth = await node.call("starknet_getTransactionReceipt", wanted)
-    assert (found.transaction_hash, found.block_number) == (wanted, str(known.CROWDED_BLOCK))
+    assert (found.transaction_hash, found.block_number) == (wanted, known.CROWDED_BLOCK)
     assert json.loads(found.native.json) == truth
     assert truth["execution_status"] == ("SUCCEEDED", "REVERTED")[index]
 
@@ -119,7 +119,7 @@ async def test_what_waits_for_a_block_is_pending(driver, node):
                 await read(wanted, ReadView())
     finally:
         await node.call("devnet_mine", 1)
-    head = str(await node.call("starknet_blockNumber"))
+    head = await node.call("starknet_blockNumber")
     assert (await driver.read_receipt(wanted, ReadView())).starknet.block_number == head
 
 
