@@ -19,7 +19,7 @@ from waypost.v1.common_pb2 import NativeJson
 from runtime.config_errors import nearest
 from runtime.operations import LATEST_BLOCK
 from transcoder.errors import Failure, clipped
-from transcoder.fields import SAFE, Field, literals_of
+from transcoder.fields import SAFE, TEXT_LENGTH, Field, literals_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -99,6 +99,9 @@ def block(value: Any, where: str, field: Field) -> int:
     pattern, base, largest, advice = _BLOCKS[field.options.format]
     if len(written) <= _LONGEST_BLOCK and pattern.fullmatch(written) and int(written, base) <= largest:
         return int(written, base)
+    if len(written) > TEXT_LENGTH:
+        message = f"{where} has {len(written)} characters; write at most {TEXT_LENGTH}"
+        raise Failure(400, "INVALID_ARGUMENT", message, field=where)
     cut = written[:_LONGEST_BLOCK_SHOWN]
     shown = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in cut)
     shown += "…" if len(written) > _LONGEST_BLOCK_SHOWN else ""

@@ -11,6 +11,8 @@ from server.rpc.pipeline.call import current
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from google.protobuf.message import Message
+
 CREDENTIAL = "a credential of the tests"
 
 
@@ -31,6 +33,16 @@ class Accounts(account_pb2_grpc.AccountServiceServicer):
         if Accounts.answer is not None:
             return await Accounts.answer(request, context)
         return account_pb2.GetBalanceResponse(chain=request.chain, address=request.address)
+
+
+def with_unknown(message: Message, size: int) -> Any:
+    """Return the message, which gets a text in a field that it does not have, so that it has `size` bytes."""
+    # Field 2000; its length always in four bytes, which is a valid encoding of small ones too.
+    length = size - message.ByteSize() - 6
+    head = bytes([0x82, 0x7D, *(length >> shift & 127 | 128 for shift in (0, 7, 14)), length >> 21])
+    message.MergeFromString(head + b"u" * length)
+    assert message.ByteSize() == size
+    return message
 
 
 def stub_of(kind: Any, channel: Any) -> Any:

@@ -20,7 +20,7 @@ from waypost.v1.account_pb2_grpc import AccountServiceStub
 from runtime.settings import HttpSettings
 from server.rpc.registration import HandlerCollector, PathHandlers
 from server.rpc.unauthenticated import Bounds, HealthServicer, Unauthenticated, client_of
-from tests.server.accounts import Accounts, stub_of
+from tests.server.accounts import Accounts, stub_of, with_unknown
 from tests.serving import serve_face
 
 if TYPE_CHECKING:
@@ -65,8 +65,14 @@ async def ended(call: Any) -> tuple[StatusCode, str, str]:
 
 
 async def test_a_request_has_four_mebibytes_and_no_more(stub: Any) -> None:
-    code, reason, _ = await ended(stub.GetBalance(request_of(REQUEST_BYTES), metadata=KEY, timeout=20))
+    longest = request_of(REQUEST_BYTES)
+    code, reason, text = await ended(stub.GetBalance(longest, metadata=KEY, timeout=20))
+    assert (code, reason) == (StatusCode.INVALID_ARGUMENT, "INVALID_ARGUMENT")
+    assert text == f"address has {len(longest.address)} characters; write at most 4096"
+    unknown = with_unknown(GetBalanceRequest(chain="ethereum", address=WALLET), REQUEST_BYTES)
+    code, reason, text = await ended(stub.GetBalance(unknown, metadata=KEY, timeout=20))
     assert (code, reason) == (StatusCode.INVALID_ARGUMENT, "BODY_TOO_LARGE")
+    assert f"has {REQUEST_BYTES} bytes as a message" in text
     code, reason, text = await ended(stub.GetBalance(request_of(REQUEST_BYTES + 1), metadata=KEY, timeout=20))
     assert (code, reason) == (StatusCode.RESOURCE_EXHAUSTED, "")
     assert text == f"SERVER: Received message larger than max ({REQUEST_BYTES + 1} vs. {REQUEST_BYTES})"

@@ -276,6 +276,19 @@ async def test_what_is_no_block_is_refused_by_name(face: Face, value: Any) -> No
 
 
 @pytest.mark.parametrize(
+    ("length", "message"),
+    [
+        (64, f"fromBlock is `{'7' * 64}`; write a whole block number in decimal digits, or `latest`"),
+        (4096, f"fromBlock is `{'7' * 64}…`; write a whole block number in decimal digits, or `latest`"),
+        (4097, "fromBlock has 4097 characters; write at most 4096"),
+    ],
+)
+async def test_a_long_text_for_a_block_is_refused_as_every_text_is(face: Face, length: int, message: str) -> None:
+    error = (await face.call("getLogs", {"chain": "e", "fromBlock": "7" * length}))["error"]
+    assert (error["message"], error["data"]["field"]) == (message, "fromBlock")
+
+
+@pytest.mark.parametrize(
     ("value", "number"),
     [(26050001, 26050001), (0, 0), ("0x18D7DD1", 26050001), ("latest", -1), ("0x" + "f" * 14, 2**56 - 1)],
 )

@@ -26,7 +26,7 @@ DEFAULT_MAX_CHARACTERS = 4096
 DEFAULT_MAX_ELEMENTS = 1000
 """Most elements of a list whose field states no other number."""
 LEAST_BOUND = 16 * 1024
-"""What every request may have, so that a field that is too long is refused by its name."""
+"""What every request may have, however little its fields need."""
 
 # A character of a text without a format may take four bytes; formats are ASCII, and these alone may be long.
 _CHARACTER_BYTES = 4

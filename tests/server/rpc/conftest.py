@@ -99,6 +99,8 @@ async def faces(full_devnet: Devnet, tmp_path_factory: pytest.TempPathFactory) -
         "storage": {"url": f"sqlite+aiosqlite:///{tmp_path_factory.mktemp('faces') / 'waypost.db'}"},
         "grpc": {"host": "127.0.0.1", "port": 0},
         "http": {"host": "127.0.0.1", "port": 0},
+        # Lines of the pages ask as the demo, from one address.
+        "quotas": {"demo_burst": 100},
     }
     async with run_gateway(load_settings(environ={}, overrides=overrides)) as running:
         yield running

@@ -50,6 +50,20 @@ HASHES = {
 }
 
 
+_PAGES = frozenset({"page_size", "page_token"})
+_BLOCKS = frozenset({options_pb2.FORMAT_BLOCK, options_pb2.FORMAT_HEX_BLOCK})
+_INTEGERS = frozenset(
+    {
+        FieldDescriptor.CPPTYPE_INT32,
+        FieldDescriptor.CPPTYPE_INT64,
+        FieldDescriptor.CPPTYPE_UINT32,
+        FieldDescriptor.CPPTYPE_UINT64,
+    }
+)
+# Longer than any text may be: the longest that a parameter takes is calldata of a quarter of a megabyte.
+_LONG = "0x" + "ab" * 200_000
+
+
 def fields_of(operation: Operation) -> list[FieldDescriptor]:
     """Return the parameters of both faces: the request's fields, or for a multi-item operation those of one item."""
     message = operation.method.input_type
@@ -119,6 +133,27 @@ def chain_path(operation: Operation) -> str:
     return path_of(operation, field.json_name) + ("[0]" if is_repeated(field) else "")
 
 
+def page_names(operation: Operation) -> dict[str, str]:
+    """Return the names of the parameters of pages in messages, with those that JSON has for them."""
+    fields = operation.method.input_type.fields
+    return {one.name: one.json_name for one in fields if one.name in _PAGES and not member(one).grpc_only}
+
+
+def is_block(field: FieldDescriptor) -> bool:
+    """Return whether the field is an integer in messages, and in JSON a block in digits of its own or `latest`."""
+    return member(field).format in _BLOCKS
+
+
+def unset_is_zero(field: FieldDescriptor) -> bool:
+    """Return whether messages do not distinguish a number that is not given from 0; JSON does."""
+    return is_integer(field) and not field.has_presence
+
+
+def is_integer(field: FieldDescriptor) -> bool:
+    """Return whether the field is one whole number."""
+    return not is_repeated(field) and field.cpp_type in _INTEGERS
+
+
 def message_of(operation: Operation, members: dict[str, Any]) -> Message:
     """Return the members as a request message, through protobuf's own JSON reader."""
     whole = {"items": [members]} if operation.takes_items else with_enum_names(members, operation)
@@ -129,9 +164,7 @@ def texts(operation: Operation) -> Iterator[tuple[FieldDescriptor, Any]]:
     """Yield every text parameter with a value that is longer than any text may be."""
     for field in fields_of(operation):
         if field.cpp_type == FieldDescriptor.CPPTYPE_STRING and field.type != FieldDescriptor.TYPE_BYTES:
-            # The longest that a parameter takes is calldata of a quarter of a megabyte.
-            long = "0x" + "ab" * 200_000
-            yield field, [long] if is_repeated(field) else long
+            yield field, [_LONG] if is_repeated(field) else _LONG
 
 
 # What is right in no format; each is of the right JSON type.
@@ -171,6 +204,10 @@ def wrong_types(operation: Operation) -> Iterator[tuple[FieldDescriptor, Any]]:
             values += [7, True, [{}], [[]]]
         elif field.enum_type is not None:
             values += [[], 1, True, "no such word"]
+        elif is_block(field):
+            # Hex digits are a block's where decimal ones are not, and the other way round.
+            other = "26050001" if member(field).format == options_pb2.FORMAT_HEX_BLOCK else "0x1"
+            values += [[], True, 1.5, -1, "pending", other, _LONG, *NONSENSE]
         elif field.cpp_type == FieldDescriptor.CPPTYPE_STRING:
             values += [[], True, 1.5]
         elif field.cpp_type == FieldDescriptor.CPPTYPE_BOOL:

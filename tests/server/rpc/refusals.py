@@ -11,7 +11,7 @@ from google.protobuf.json_format import ParseDict
 from google.rpc import error_details_pb2, status_pb2
 
 from runtime.operations import load_operations
-from tests.server.rpc.every import FAMILIES, PUBLISHED, chain_members, message_of, params_of, right
+from tests.server.rpc.every import FAMILIES, PUBLISHED, chain_members, message_of, page_names, params_of, right
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
@@ -38,7 +38,10 @@ async def ask_json(faces: RunningGateway, operation: Operation, params: Any) -> 
 
 
 async def ask_grpc(faces: RunningGateway, operation: Operation, members: dict[str, Any]) -> Refusal | None:
-    """Return why gRPC refuses, its status as the code that it stands for; None where it answers."""
+    """Return why gRPC refuses, its status as the code that it stands for; None where it answers.
+
+    The parameters of pages, which gRPC must call by its own names, are those of JSON here.
+    """
     try:
         await faces.ask_grpc(operation, message_of(operation, members))
     except grpc.aio.AioRpcError as error:
@@ -49,7 +52,13 @@ async def ask_grpc(faces: RunningGateway, operation: Operation, members: dict[st
             detail.Unpack(info)
             detail.Unpack(bad)
         field = bad.field_violations[0].field if bad.field_violations else None
-        return STATUS_CODES[error.code()], info.reason, field, error.details() or ""
+        message = error.details() or ""
+        names = page_names(operation)
+        assert field not in names.values(), f"gRPC names {field}"
+        if field in names:
+            message = names[field] + message.removeprefix(field) if message.startswith(field) else message
+            field = names[field]
+        return STATUS_CODES[error.code()], info.reason, field, message
     return None
 
 

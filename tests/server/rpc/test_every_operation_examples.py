@@ -18,6 +18,8 @@ import grpc
 import pytest
 import pytest_asyncio
 from google.protobuf.json_format import ParseDict
+from grpc_reflection.v1alpha import reflection_pb2_grpc
+from grpc_reflection.v1alpha.reflection_pb2 import ServerReflectionRequest as ReflectionRequest
 
 from cli.__main__ import main
 from devnet.ports import free_port
@@ -232,7 +234,14 @@ async def test_a_curl_line_answers(faces: RunningGateway, line: str) -> None:
 async def test_a_grpcurl_line_answers(faces: RunningGateway, line: str) -> None:
     words = shlex.split(line)
     assert "-plaintext" in words
-    assert words[-2].endswith(":50051")
+    [place] = [place for place, word in enumerate(words) if word.endswith(":50051")]
+    asked = words[place + 1 :]
+    if asked[0] in ("list", "describe"):
+        symbol = {"list_services": "*"} if asked == ["list"] else {"file_containing_symbol": asked[1]}
+        reflection: Any = reflection_pb2_grpc.ServerReflectionStub(faces.channel)
+        [got] = [one async for one in reflection.ServerReflectionInfo(iter([ReflectionRequest(**symbol)]), timeout=20)]
+        assert got.WhichOneof("message_response") in ("list_services_response", "file_descriptor_response"), got
+        return
     headers = tuple(tuple(words[place + 1].split(": ", 1)) for place, word in enumerate(words) if word == "-H")
     operation = next(one for one in WORKING if one.path == "/" + words[-1])
     request = ParseDict(json.loads(words[words.index("-d") + 1]), operation.request())
