@@ -1,6 +1,6 @@
 """Where the tree lies, and where processes keep what they make: a checkout within itself, an installation never.
 
-A checkout is told by its `pyproject.toml`; an installed tree has none. Standard library alone: environments beside the
+A checkout is known by its `pyproject.toml`; an installed tree has none. Standard library alone: environments beside the
 gateway's own import this too.
 """
 

@@ -164,7 +164,7 @@ async def try_out(language: Language, environ: Mapping[str, str], expected: Mapp
 
 @asynccontextmanager
 async def gateway() -> AsyncIterator[dict[str, str]]:
-    """Serve the local chains on free ports; yields the environment that tells a client's tests what to expect."""
+    """Serve the local chains on free ports; yields the environment that states what a client's tests are to expect."""
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         config = folder / "waypost.toml"

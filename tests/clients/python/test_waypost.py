@@ -120,7 +120,7 @@ def test_the_wheel_works_in_an_empty_environment(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-m", "venv", environment], check=True)
     subprocess.run([*pip, "--python", environment, "install", wheel], check=True)
     python = environment / "bin" / "python"
-    handler = Failing(4)
+    handler = Failing(5)
     with served(handler) as target:
         command = [str(python), "-I", "-c", CALL, target]
         printed = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout

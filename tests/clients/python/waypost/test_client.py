@@ -141,8 +141,8 @@ def test_an_iterator_asks_for_the_next_page_when_it_is_needed() -> None:
 
 
 @pytest.mark.parametrize("pushback", [(), (("grpc-retry-pushback-ms", "5"),)])
-def test_what_is_unavailable_is_repeated_three_times(pushback: tuple[tuple[str, str], ...]) -> None:
-    for failures, calls in ((3, 4), (4, 4)):
+def test_what_is_unavailable_is_repeated_four_times(pushback: tuple[tuple[str, str], ...]) -> None:
+    for failures, calls in ((4, 5), (5, 5)):
         handler = Failing(failures, *pushback)
         with served(handler) as target, Waypost(target) as client:
             if failures < calls:

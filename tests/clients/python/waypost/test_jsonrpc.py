@@ -49,13 +49,13 @@ async def ask(gateway: Gateway) -> str:
 
 async def test_what_is_unavailable_is_repeated_when_the_gateway_says() -> None:
     unavailable = error(503, "UPSTREAM_UNAVAILABLE", retryAfterMs=1)
-    gateway = Gateway(*[unavailable] * 3, BALANCE)
+    gateway = Gateway(*[unavailable] * 4, BALANCE)
     assert await ask(gateway) == "1.5"
-    assert len(gateway.asked) == 4
-    gateway = Gateway(*[unavailable] * 4)
+    assert len(gateway.asked) == 5
+    gateway = Gateway(*[unavailable] * 5)
     with pytest.raises(UpstreamUnavailable):
         await ask(gateway)
-    assert len(gateway.asked) == 4
+    assert len(gateway.asked) == 5
 
 
 async def test_the_client_without_an_event_loop_repeats_alike() -> None:
