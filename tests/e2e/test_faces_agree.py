@@ -4,7 +4,8 @@ A transcoder behind a socket answers with the same bytes as the one in the gatew
 
 The JSON of a gRPC answer is printed here by protobuf's own printer into Python values and compared member by member
 where it can be (integers that protobuf prints as text are compared as integers), so that the transcoder's renderer is
-not its own judge. Errors are compared by code, reason, field and message.
+not its own judge. Errors are compared by code, reason, field and message. Fields that only gRPC has are left out
+of the comparison; the status of a row's failure must be one of its code.
 """
 
 from __future__ import annotations
@@ -23,14 +24,16 @@ from google.protobuf.json_format import MessageToDict
 from google.rpc import error_details_pb2, status_pb2
 from waypost.options.v1 import options_pb2
 
-from runtime.operations import literal, load_operations, public_files
+from runtime.operations import literal, load_operations, member, public_files
 from tests.e2e.gateway import KEY
-from tests.e2e.questions import QUESTIONS, REFUSED, Question
-from tests.each import run_cases
+from tests.e2e.questions import QUESTIONS, REFUSED, REFUSED_IN_JSON, Question
+from tests.each import each, run_cases
 from transcoder.render import result_renderer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from google.protobuf.message import Message
 
     from tests.e2e.gateway import RunningGateway
 
@@ -48,6 +51,8 @@ CODES = {
     grpc.StatusCode.UNAVAILABLE: 503,
     grpc.StatusCode.DEADLINE_EXCEEDED: 503,
 }
+# The same by the number of the status.
+STATUS_CODES = {status.value[0]: code for status, code in CODES.items()}
 # Members that say when they were made rather than what was asked.
 MOMENTARY = {"timestamp", "latencyMs", "uptimeSeconds", "blockHeight", "height", "updatedAt", "lastUpdated"}
 # The same in the bytes of an answer, also what the server says of itself.
@@ -101,12 +106,45 @@ async def answers_agree(question: Question, gateway: RunningGateway) -> None:
     printed = await ask_both(question, gateway)
     assert "error" not in printed, printed
     message = await gateway.ask_grpc(question.operation, question.message())
-    expected = MessageToDict(message, always_print_fields_with_no_presence=True)
+    expected = MessageToDict(without_grpc_only(message), always_print_fields_with_no_presence=True)
     if question.operation.options.result == options_pb2.RESULT_SHAPE_DATA_FIELD:
         [expected] = expected.values()
     compare(printed["result"]["data"], expected, question.method)
     rendered = result_renderer(message.DESCRIPTOR, question.operation.options.result)(message)
     assert still(json.loads(rendered)) == still(printed["result"])
+
+
+@each(REFUSED_IN_JSON)
+async def test_what_a_message_says_otherwise_is_refused_in_json(question: Question, gateway: RunningGateway) -> None:
+    error = (await ask_both(question, gateway))["error"]
+    assert (error["code"], error["data"]["reason"]) == (400, "INVALID_ARGUMENT")
+    assert error["data"]["field"] == question.note.split()[0]
+
+
+def without_grpc_only(message: Message) -> Message:
+    """Return the message without what JSON does not have; the status of a failure must belong to its code."""
+    kept = type(message)()
+    kept.CopyFrom(message)
+    clear_grpc_only(kept)
+    return kept
+
+
+def clear_grpc_only(message: Message) -> None:
+    """Clear all fields below a message that only gRPC has."""
+    for field, value in message.ListFields():
+        if member(field).grpc_only:
+            if field.name == "status":
+                assert STATUS_CODES[value] == message.code  # type: ignore[attr-defined]
+            message.ClearField(field.name)
+        elif field.message_type is None:
+            continue
+        elif field.message_type.GetOptions().map_entry:
+            if field.message_type.fields_by_name["value"].message_type is not None:
+                for part in value.values():
+                    clear_grpc_only(part)
+        else:
+            for part in value if field.label == field.LABEL_REPEATED else [value]:
+                clear_grpc_only(part)
 
 
 class Answer(NamedTuple):

@@ -1,6 +1,7 @@
 """One question for every working operation, and questions that must be refused, asked of the devnet over both faces.
 
-Each module here has lists `QUESTIONS` and `REFUSED`; a test notices when an operation has no question.
+Each module here has lists `QUESTIONS` and `REFUSED`; some have `REFUSED_IN_JSON`: what a message cannot hold, or where
+it means another thing. Their notes begin with the field at fault. A test notices when an operation has no question.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import pkgutil
 
 from tests.e2e.questions.question import Question
 
-__all__ = ["QUESTIONS", "REFUSED", "Question"]
+__all__ = ["QUESTIONS", "REFUSED", "REFUSED_IN_JSON", "Question"]
 
 _TOPICS = [
     importlib.import_module(f"{__name__}.{module.name}")
@@ -19,3 +20,4 @@ _TOPICS = [
 ]
 QUESTIONS: list[Question] = [question for topic in _TOPICS for question in topic.QUESTIONS]
 REFUSED: list[Question] = [question for topic in _TOPICS for question in topic.REFUSED]
+REFUSED_IN_JSON: list[Question] = [question for topic in _TOPICS for question in getattr(topic, "REFUSED_IN_JSON", ())]

@@ -150,7 +150,6 @@ REFUSED = [
     Question("chainRpc", ethereum(method="eth_getLogs"), "no filter"),
     Question("getLogs", {}, "nothing"),
     Question("getLogs", ethereum(fromBlock="5", toBlock="4"), "reversed"),
-    Question("getLogs", ethereum(fromBlock="-1"), "negative block"),
     Question("getLogs", ethereum(cursor="page two"), "no cursor"),
     Question("getLogs", ethereum(cursor="5:9:7"), "contradicting cursor"),
     Question("getLogs", ethereum(address="0x1234"), "short address"),
@@ -177,4 +176,11 @@ REFUSED = [
     Question("traceTransaction", ethereum(hash="0x" + "ab" * 3000), "oversized hash"),
     Question("traceTransaction", {"chain": "nowhere", "hash": NO_HASH}, "unknown chain"),
     Question("traceTransaction", {"chain": "starknet", "hash": NO_HASH}, "family without the operation"),
+]
+# Over gRPC -1 is the newest block, the empty text no token, and what is below -1 is refused in words that say so.
+REFUSED_IN_JSON = [
+    Question("getLogs", ethereum(fromBlock="-1"), "fromBlock negative"),
+    Question("getLogs", ethereum(fromBlock="-2"), "fromBlock more negative"),
+    Question("getLogs", ethereum(cursor=""), "cursor empty"),
+    Question("getTransfers", ethereum(address=known.VITALIK, cursor=""), "cursor empty"),
 ]

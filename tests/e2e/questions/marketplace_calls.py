@@ -68,7 +68,6 @@ REFUSED = [
     Question(BALANCE_OF, usdc(args=[7]), "argument of another type"),
     Question(BALANCE_OF, usdc(args={"account": known.VITALIK}), "arguments by name"),
     Question(BALANCE_OF, usdc(args=[known.VITALIK], height="99000000"), "block beyond the head"),
-    Question(BALANCE_OF, usdc(args=[known.VITALIK], height="0x10"), "height in hex"),
     Question(BALANCE_OF, usdc(args=[known.VITALIK], fromBlock="1"), "a range for a call"),
     Question(BALANCE_OF, usdc(args=[known.VITALIK], from_="0x1"), "malformed sender"),
     Question(BALANCE_OF, usdc(args=[known.VITALIK], value="1"), "coin for a function that takes none"),
@@ -87,4 +86,8 @@ REFUSED = [
     Question(EXECUTE, usdc(args=transaction(operation=256)), "integer beyond its type"),
     Question(EXECUTE, usdc(args=transaction(to=None)), "null for an address"),
     Question(EXECUTE, usdc(args=transaction(), from_=known.UNTOUCHED, value="1"), "sender without coin"),
+]
+REFUSED_IN_JSON = [
+    Question(BALANCE_OF, usdc(args=[known.VITALIK], height="0x10"), "height in hex"),
+    Question(TRANSFER, usdc(cursor=""), "cursor empty"),
 ]

@@ -9,6 +9,7 @@ PAST = {"from": "2025-01-01", "to": "2025-01-31"}
 QUESTIONS = [
     Question("getUsage", PAST),
     Question("getUsage", {**PAST, "groupBy": "operation", "limit": 1, "cursor": "operation:getPrice"}, "a page"),
+    Question("getUsage", {**PAST, "cursor": ""}, "empty cursor"),
     Question("getUsage", {"to": "2025-01-31", "groupBy": "chain"}, "without a first day"),
 ]
 
@@ -21,3 +22,5 @@ REFUSED = [
     Question("getUsage", {"from": "2025-02-30"}, "no such day"),
     Question("getUsage", {"cursor": "d" * 129}, "oversized cursor"),
 ]
+# Over gRPC 0 is no size.
+REFUSED_IN_JSON = [Question("getUsage", {**PAST, "limit": 0}, "limit of no rows")]

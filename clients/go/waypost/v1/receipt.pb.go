@@ -520,7 +520,8 @@ func (x *CosmosTx) GetNative() *NativeJson {
 // What a Cosmos transaction does.
 type CosmosTxBody struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The messages, each with its `@type`, as the node wrote them.
+	// The messages, each with its `@type`, as the node wrote them. One of a type that the gateway does not know, read
+	// from a CometBFT endpoint, is `{"@type", "value"}` with its bytes in base64.
 	Messages []*NativeJson `protobuf:"bytes,1,rep,name=messages,proto3" json:"messages,omitempty"`
 	// The other members (`memo`, `timeout_height` and extension options), as the node wrote them.
 	Native        *NativeJson `protobuf:"bytes,2,opt,name=native,proto3" json:"native,omitempty"`
