@@ -31,6 +31,7 @@ FILES = tuple(
         "clients/go",
         "clients/java/src/main/resources/dev/waypost",
         "clients/python/waypost/generated",
+        "clients/rust",
     )
 )
 # UNAVAILABLE alone: a quota that is used up (RESOURCE_EXHAUSTED) is the application's to wait for, and what ran into

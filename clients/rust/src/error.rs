@@ -24,6 +24,8 @@ pub struct Error {
     pub request_id: Option<String>,
     /// Further facts of the failure by name.
     pub facts: HashMap<String, String>,
+    /// Whether the gateway asks not to send the call again.
+    is_pushed_back: bool,
 }
 
 impl Error {
@@ -33,7 +35,8 @@ impl Error {
 
     /// Returns whether the same call may succeed later.
     pub fn is_temporary(&self) -> bool {
-        self.code == Code::Unavailable || (self.reason == Reason::RateLimited && self.retry_after.is_some())
+        (self.code == Code::Unavailable && !self.is_pushed_back)
+            || (self.reason == Reason::RateLimited && self.retry_after.is_some())
     }
 }
 
@@ -52,6 +55,10 @@ impl From<Status> for Error {
                 .map(|violation| violation.field.clone()),
             retry_after: details.retry_info().and_then(|detail| detail.retry_delay),
             request_id: details.request_info().map(|detail| detail.request_id.clone()),
+            is_pushed_back: status
+                .metadata()
+                .get("grpc-retry-pushback-ms")
+                .is_some_and(|text| text.as_bytes().starts_with(b"-")),
             facts: info.map(|info| info.metadata.clone()).unwrap_or_default(),
         }
     }

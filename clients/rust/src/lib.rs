@@ -19,6 +19,7 @@
 
 mod error;
 mod paging;
+mod service_config;
 
 use std::time::Duration;
 
@@ -32,8 +33,6 @@ pub use v1::Reason;
 
 /// The size of the largest answer that a gateway sends, in bytes: for `max_decoding_message_size` of the clients.
 pub const LARGEST_ANSWER: usize = 64 << 20;
-
-const FIRST_BACKOFF: Duration = Duration::from_millis(100);
 
 #[allow(clippy::all, clippy::pedantic, rustdoc::all)]
 mod stubs {
@@ -56,19 +55,19 @@ pub use stubs::waypost::v1;
 #[derive(Clone, Debug)]
 pub struct Options {
     key: Option<String>,
-    timeout: Duration,
+    timeout: Option<Duration>,
     plaintext: bool,
 }
 
 impl Options {
-    /// Returns options with an API key, which every call carries, and a deadline of 30 s.
+    /// Returns options with an API key, which every call carries, and the deadlines of its operations.
     pub fn key(key: impl Into<String>) -> Self {
-        Self { key: Some(key.into()), timeout: Duration::from_secs(30), plaintext: false }
+        Self { key: Some(key.into()), timeout: None, plaintext: false }
     }
 
-    /// Sets the deadline of calls.
+    /// Sets the deadline of calls that have none of their own.
     pub fn timeout(self, timeout: Duration) -> Self {
-        Self { timeout, ..self }
+        Self { timeout: Some(timeout), ..self }
     }
 
     /// Allows `http:` to other machines: the key travels readable.
@@ -89,26 +88,31 @@ pub fn connect(uri: &str, options: Options) -> Result<Gateway, Error> {
     if !(secure || local || options.plaintext) {
         return Err(Error::invalid("the key would travel readable: use https:, or allow plaintext"));
     }
-    let mut endpoint = Endpoint::from(parsed).timeout(options.timeout);
+    let mut endpoint = Endpoint::from(parsed);
     if secure {
         let tls = ClientTlsConfig::new().with_native_roots();
         endpoint = endpoint.tls_config(tls).map_err(|failure| Error::invalid(failure.to_string()))?;
     }
     let key = options.key.as_deref().map(str::parse).transpose();
     let key = key.map_err(|_| Error::invalid("the key holds what no header can"))?;
-    Ok(InterceptedService::new(endpoint.connect_lazy(), Authorisation { key }))
+    Ok(InterceptedService::new(endpoint.connect_lazy(), Authorisation { key, timeout: options.timeout }))
 }
 
-/// Adds the key to every call.
+/// Adds the key to every call, and a deadline where it has none.
 #[derive(Clone)]
 pub struct Authorisation {
     key: Option<MetadataValue<Ascii>>,
+    timeout: Option<Duration>,
 }
 
 impl tonic::service::Interceptor for Authorisation {
     fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
         if let Some(key) = &self.key {
             request.metadata_mut().insert("x-api-key", key.clone());
+        }
+        if !request.metadata().contains_key("grpc-timeout") {
+            let deadline = self.timeout.unwrap_or_else(|| service_config::deadline(request.extensions().get()));
+            request.set_timeout(deadline);
         }
         Ok(request)
     }
@@ -117,14 +121,14 @@ impl tonic::service::Interceptor for Authorisation {
 /// Returns the answer of a call that is sent up to `times` more where the gateway cannot answer at the moment, or the
 /// quota is used up, each after the time that the gateway asks for.
 pub async fn retry<T>(times: u32, call: impl AsyncFn() -> Result<Response<T>, Status>) -> Result<T, Error> {
-    let mut backoff = FIRST_BACKOFF;
+    let mut pauses = service_config::pauses();
     for _ in 0..times {
         match call().await {
             Ok(answer) => return Ok(answer.into_inner()),
             Err(status) => match Error::from(status) {
                 failure if failure.is_temporary() => {
-                    tokio::time::sleep(failure.retry_after.unwrap_or(backoff)).await;
-                    backoff *= 2;
+                    let pause = pauses.next().unwrap_or_default();
+                    tokio::time::sleep(failure.retry_after.unwrap_or(pause)).await;
                 }
                 failure => return Err(failure),
             },

@@ -1,6 +1,6 @@
 // Writes what the client derives: gen/operations.ts, the types of the JSON-RPC face, out of the OpenRPC document that
-// standard input holds, and gen/services.ts, which names all stubs.
-import { readdir, writeFile } from "node:fs/promises";
+// standard input holds, gen/service_config.ts, and gen/services.ts, which names all stubs.
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import { compile } from "json-schema-to-typescript";
 
@@ -46,6 +46,26 @@ const types = await compile({ type: "object", definitions }, "Unused", {
 await writeFile(
   new URL("operations.ts", GEN),
   `${types}\n/** Every operation by its name, with what it takes and what it answers. */\nexport interface Operations {\n${lines.join("\n")}\n}\n`,
+);
+/** Returns what a client reads of a method's config. */
+function used({ name, timeout, retryPolicy: { retryableStatusCodes: _, ...retryPolicy } }) {
+  return { name, timeout, retryPolicy };
+}
+
+const config = JSON.parse(await readFile(new URL("../../../proto/service_config.json", import.meta.url), "utf8"));
+await writeFile(
+  new URL("service_config.ts", GEN),
+  `${NOTE}export interface MethodConfig {
+  name: { service?: string; method?: string }[];
+  timeout: string;
+  retryPolicy: { maxAttempts: number; initialBackoff: string; maxBackoff: string; backoffMultiplier: number };
+}
+
+export interface ServiceConfig {
+  methodConfig: [MethodConfig, ...MethodConfig[]];
+}
+
+/** The gateway's service config: deadlines by operation, and what is sent again. */\nexport const serviceConfig: ServiceConfig = ${JSON.stringify({ methodConfig: config.methodConfig.map(used) }, null, 2)};\n`,
 );
 const files = (await readdir(new URL("waypost/v1/", GEN))).filter((name) => name.endsWith("_pb.ts")).sort();
 await writeFile(

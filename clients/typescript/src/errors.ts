@@ -36,7 +36,7 @@ export class WaypostError extends ConnectError {
     /** What a node said itself where it refused a call of its own: only over JSON-RPC. */
     readonly node?: NodeError,
   ) {
-    super(message, code, undefined, undefined, cause);
+    super(message, code, cause instanceof ConnectError ? cause.metadata : undefined, undefined, cause);
   }
 }
 

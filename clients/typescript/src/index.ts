@@ -7,10 +7,11 @@
  * Browsers take `@waypost/client/jsonrpc`.
  */
 import type { DescService } from "@bufbuild/protobuf";
-import { Code, createClient, type Client, type Interceptor } from "@connectrpc/connect";
+import { type CallOptions, Code, createClient, type Client, type Interceptor } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { setTimeout as sleep } from "node:timers/promises";
 import { typed, WaypostError } from "./errors.js";
+import { serviceConfig } from "../gen/service_config.js";
 import { Reason } from "../gen/waypost/v1/common_pb.js";
 
 export { WaypostError, reasonOf, type ReasonName } from "./errors.js";
@@ -20,15 +21,20 @@ export * from "../gen/services.js";
 export interface Options {
   /** The API key that every call carries. */
   key?: string;
-  /** Deadline of a call that sets none, in milliseconds; 30 s. */
+  /** Deadline of a call that sets none, in milliseconds; its operation's. */
   timeoutMs?: number;
-  /** How often a call that fails is sent again after the time that the gateway asks for; 3. */
+  /** How often a call that fails is sent again after the time that the gateway asks for; 4. */
   retries?: number;
   /** Allows `http:` to other machines: the key travels readable. */
   plaintext?: boolean;
 }
 
 const LOCAL = new Set(["localhost", "127.0.0.1", "[::1]"]);
+const [USUAL, ...OTHERS] = serviceConfig.methodConfig;
+const RETRIES = USUAL.retryPolicy;
+const DEADLINES = new Map(
+  OTHERS.flatMap(({ name, timeout }) => name.map((one) => [`${one.service}/${one.method}`, milliseconds(timeout)])),
+);
 const LARGEST_ANSWER = 64 * 1024 * 1024;
 
 /** Returns a function that gives the client of a service, over one connection to the gateway at `baseUrl`. */
@@ -39,11 +45,24 @@ export function connect(baseUrl: string, options: Options = {}): <S extends Desc
   }
   const transport = createGrpcTransport({
     baseUrl,
-    defaultTimeoutMs: options.timeoutMs ?? 30_000,
     readMaxBytes: LARGEST_ANSWER,
-    interceptors: [again(options.retries ?? 3), authorise(options.key)],
+    interceptors: [again(options.retries ?? RETRIES.maxAttempts - 1), authorise(options.key)],
   });
-  return (service) => createClient(service, transport);
+  return (service) => withDeadlines(service, createClient(service, transport), options.timeoutMs);
+}
+
+/** Gives calls without a deadline that of their operation. */
+function withDeadlines<S extends DescService>(service: S, client: Client<S>, timeoutMs: number | undefined): Client<S> {
+  const calls = service.methods.map(({ localName, name }) => {
+    const deadline = timeoutMs ?? DEADLINES.get(`${service.typeName}/${name}`) ?? milliseconds(USUAL.timeout);
+    const call = client[localName as keyof Client<S>] as (request: never, options?: CallOptions) => unknown;
+    return [localName, (request: never, options?: CallOptions) => call(request, { timeoutMs: deadline, ...options })];
+  });
+  return Object.fromEntries(calls) as Client<S>;
+}
+
+function milliseconds(seconds: string): number {
+  return Number.parseFloat(seconds) * 1000;
 }
 
 function authorise(key: string | undefined): Interceptor {
@@ -56,13 +75,14 @@ function authorise(key: string | undefined): Interceptor {
 /** Makes failures typed, and sends calls again that the gateway could not answer or that exceeded the quota. */
 function again(retries: number): Interceptor {
   return (next) => async (request) => {
-    for (let left = retries, backoff = 100; ; left--, backoff *= 2) {
+    for (let left = retries, backoff = milliseconds(RETRIES.initialBackoff); ; left--) {
       try {
         return await next(request);
       } catch (thrown) {
         const failure = typed(thrown);
         if (left <= 0 || !retriable(failure) || request.signal.aborted) throw failure;
         await sleep(failure.retryAfterMs ?? backoff * (0.8 + 0.4 * Math.random()), undefined, { signal: request.signal });
+        backoff = Math.min(backoff * RETRIES.backoffMultiplier, milliseconds(RETRIES.maxBackoff));
       }
     }
   };
@@ -70,5 +90,5 @@ function again(retries: number): Interceptor {
 
 function retriable(failure: WaypostError): boolean {
   if (failure.reason === Reason.RATE_LIMITED) return failure.retryAfterMs !== undefined;
-  return failure.code === Code.Unavailable;
+  return failure.code === Code.Unavailable && !failure.metadata.get("grpc-retry-pushback-ms")?.startsWith("-");
 }

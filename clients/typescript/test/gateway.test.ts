@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { createServer } from "node:http2";
+import type { AddressInfo } from "node:net";
 import { test, type TestContext } from "node:test";
 import { createPublicClient, erc20Abi } from "viem";
 import { mainnet } from "viem/chains";
@@ -100,6 +102,24 @@ test("viem reads over chainRpc", { skip }, async () => {
   const usdc = given("WAYPOST_LOGS_ADDRESS") as `0x${string}`;
   assert.equal(await client.readContract({ address: usdc, abi: erc20Abi, functionName: "decimals" }), 6);
   await assert.rejects(client.request({ method: "eth_unknown" as never }), /eth_unknown/);
+});
+
+test("deadlines and repeated calls are those of the service config", async () => {
+  const asked: unknown[] = [];
+  const server = createServer().on("stream", (stream, headers) => {
+    asked.push(headers["grpc-timeout"]);
+    const trailers = { "grpc-status": "14", "grpc-retry-pushback-ms": asked.length < 3 ? "1" : "-1" };
+    stream.respond({ ":status": 200, "content-type": "application/grpc", ...trailers }, { endStream: true });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  try {
+    const logs = connect(`http://127.0.0.1:${port}`, { key: "local" })(LogService);
+    await assert.rejects(logs.getLogs({ chain: "ethereum" }), (failure) => failure instanceof WaypostError);
+    assert.deepEqual(asked, ["30000m", "30000m", "30000m"]);
+  } finally {
+    server.close();
+  }
 });
 
 test("no plaintext to other machines unless asked", () => {
