@@ -21,6 +21,8 @@ from waypost import v1
 from waypost.options.v1 import options_pb2
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from google.protobuf.descriptor import EnumValueDescriptor, FieldDescriptor, FileDescriptor, MethodDescriptor
     from google.protobuf.message import Message
 
@@ -46,8 +48,9 @@ _LITERAL: Any = options_pb2.literal
 class Operation:
     """One rpc of the public surface with its options resolved.
 
-    `families`, `available` are lower-case words (`evm`, `cosmos`, `chainless`); `chains` holds the slugs to which the
-    contract narrows the operation, empty for all chains of its families. `deadline` is in seconds.
+    `response` is one event where the rpc is a stream. `families`, `available` are lower-case words (`evm`, `cosmos`,
+    `chainless`); `chains` holds the slugs to which the contract narrows the operation, empty for all chains of its
+    families. `deadline` is in seconds.
     """
 
     name: str
@@ -121,14 +124,25 @@ def cost_of(path: str) -> int:
 
 @cache
 def load_operations() -> tuple[Operation, ...]:
-    """Return every rpc of `waypost.v1` that carries the `operation` option, in file and declaration order."""
-    return tuple(
-        _operation(method)
-        for file in public_files()
-        for service in file.services_by_name.values()
-        for method in service.methods
-        if method.GetOptions().HasExtension(_OPERATION)
-    )
+    """Return every unary rpc of `waypost.v1` that carries the `operation` option, in file and declaration order."""
+    return tuple(_operation(method) for method in _methods() if not method.server_streaming)
+
+
+@cache
+def load_watches() -> tuple[Operation, ...]:
+    """Return every streaming rpc of `waypost.v1` that carries the `operation` option, in declaration order.
+
+    They are not called but subscribed to: one response of theirs is one event.
+    """
+    return tuple(_operation(method) for method in _methods() if method.server_streaming)
+
+
+def _methods() -> Iterator[MethodDescriptor]:
+    for file in public_files():
+        for service in file.services_by_name.values():
+            for method in service.methods:
+                if method.GetOptions().HasExtension(_OPERATION):
+                    yield method
 
 
 def _operation(method: MethodDescriptor) -> Operation:

@@ -16,6 +16,7 @@
     ├── NotAToken              400  no token contract at the address
     ├── NotEnumerable          400  the NFT contract does not list its tokens
     ├── Overloaded             400  several ABI entries of that name
+    ├── CursorTooOld           400  a stream cannot go on there any more
     ├── KeyMissing, KeyInvalid 401
     ├── KeyNotAllowed          401  the key may not call that operation or read that chain
     ├── ChainUnknown           404
@@ -24,6 +25,7 @@
     ├── NotFound, Pending      404
     │   └── HeightMissing      404  the chain has no block of that height, or not yet
     ├── RateLimited            429
+    ├── SlowConsumer           429  the reader of a stream is slower than its events
     ├── PriceUnavailable       503
     ├── UpstreamUnavailable    503  no configured node answered
     │   ├── TooMuchWork        503  the nodes gave the call up as too slow or too large
@@ -78,8 +80,8 @@ class GatewayError(Exception):
 
     `field` names the offending parameter by its JSON name (`params[2].hash` in multi-item operations);
     `retry_after_ms` states when trying again makes sense. `node` is what the node itself answered, where the caller
-    chose the call; it is passed on. `refusals` never leaves the server: the text of each endpoint that could not do
-    what was requested, by label.
+    chose the call; it is passed on. `cursor` is where a stream that ends so can go on. `refusals` never leaves the
+    server: the text of each endpoint that could not do what was requested, by label.
     """
 
     status: ClassVar[StatusCode] = StatusCode.INTERNAL
@@ -90,6 +92,7 @@ class GatewayError(Exception):
     field: str | None = None
     retry_after_ms: int | None = None
     node: NodeWords | None = dataclasses.field(default=None, init=False)
+    cursor: str | None = dataclasses.field(default=None, init=False)
     refusals: Mapping[str, GatewayError] = dataclasses.field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -293,6 +296,23 @@ class RateLimited(GatewayError):
 
     status = StatusCode.RESOURCE_EXHAUSTED
     reason = "RATE_LIMITED"
+
+
+class SlowConsumer(GatewayError):
+    """The reader of a stream is slower than its events, of which the oldest are gone."""
+
+    status = StatusCode.RESOURCE_EXHAUSTED
+    reason = "SLOW_CONSUMER"
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class CursorTooOld(GatewayError):
+    """A stream cannot go on at its cursor; `oldest_block` is the oldest block that can be had."""
+
+    status = StatusCode.OUT_OF_RANGE
+    reason = "CURSOR_TOO_OLD"
+
+    oldest_block: int
 
 
 class PriceUnavailable(GatewayError):

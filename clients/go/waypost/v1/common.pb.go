@@ -90,6 +90,11 @@ const (
 	// 401: the key is good, but may not call this operation or read this chain; the message says what it may
 	// (PERMISSION_DENIED).
 	Reason_REASON_KEY_NOT_ALLOWED Reason = 29
+	// 400: a stream cannot go on there; the message and `oldestBlock` name the oldest block that can be had
+	// (OUT_OF_RANGE).
+	Reason_REASON_CURSOR_TOO_OLD Reason = 30
+	// 429: the reader of a stream is slower than its events; go on at `cursor` (RESOURCE_EXHAUSTED).
+	Reason_REASON_SLOW_CONSUMER Reason = 31
 )
 
 // Enum value maps for Reason.
@@ -125,6 +130,8 @@ var (
 		27: "REASON_DEADLINE_EXCEEDED",
 		28: "REASON_INTERNAL",
 		29: "REASON_KEY_NOT_ALLOWED",
+		30: "REASON_CURSOR_TOO_OLD",
+		31: "REASON_SLOW_CONSUMER",
 	}
 	Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":          0,
@@ -157,6 +164,8 @@ var (
 		"REASON_DEADLINE_EXCEEDED":    27,
 		"REASON_INTERNAL":             28,
 		"REASON_KEY_NOT_ALLOWED":      29,
+		"REASON_CURSOR_TOO_OLD":       30,
+		"REASON_SLOW_CONSUMER":        31,
 	}
 )
 
@@ -391,7 +400,7 @@ const file_waypost_v1_common_proto_rawDesc = "" +
 	"\bTokenRef\x12\x16\n" +
 	"\x06symbol\x18\x01 \x01(\tR\x06symbol\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x1a\n" +
-	"\bdecimals\x18\x03 \x01(\x05R\bdecimals*\xd1\v\n" +
+	"\bdecimals\x18\x03 \x01(\x05R\bdecimals*\xb5\f\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12+\n" +
 	"\x12REASON_PARSE_ERROR\x10\x01\x1a\x13\xfa\xbaɬ\n" +
@@ -484,7 +493,13 @@ const file_waypost_v1_common_proto_rawDesc = "" +
 	"\bINTERNAL\x123\n" +
 	"\x16REASON_KEY_NOT_ALLOWED\x10\x1d\x1a\x17\xfa\xbaɬ\n" +
 	"\x11\n" +
-	"\x0fKEY_NOT_ALLOWEDB\x95\x01\n" +
+	"\x0fKEY_NOT_ALLOWED\x121\n" +
+	"\x15REASON_CURSOR_TOO_OLD\x10\x1e\x1a\x16\xfa\xbaɬ\n" +
+	"\x10\n" +
+	"\x0eCURSOR_TOO_OLD\x12/\n" +
+	"\x14REASON_SLOW_CONSUMER\x10\x1f\x1a\x15\xfa\xbaɬ\n" +
+	"\x0f\n" +
+	"\rSLOW_CONSUMERB\x95\x01\n" +
 	"\x0edev.waypost.v1B\vCommonProtoP\x01Z:github.com/waypost/waypost/clients/go/waypost/v1;waypostv1\xa2\x02\x03WPT\xaa\x02\n" +
 	"Waypost.V1\xba\x02\tWaypostV1\xca\x02\n" +
 	"Waypost\\V1\xea\x02\vWaypost::V1b\x06proto3"

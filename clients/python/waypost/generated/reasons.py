@@ -10,6 +10,7 @@ __all__ = [
     "BodyTooLarge",
     "ChainUnknown",
     "ChainUnsupported",
+    "CursorTooOld",
     "DeadlineExceeded",
     "Internal",
     "InvalidArgument",
@@ -31,6 +32,7 @@ __all__ = [
     "RateLimited",
     "ResponseTooLarge",
     "Reverted",
+    "SlowConsumer",
     "UnknownParameter",
     "UpstreamDisagrees",
     "UpstreamUnavailable",
@@ -213,6 +215,20 @@ class KeyNotAllowed(WaypostError):
     reason = "KEY_NOT_ALLOWED"
 
 
+class CursorTooOld(WaypostError):
+    """A stream cannot go on there; the message and `oldestBlock` name the oldest block that can be had
+    (OUT_OF_RANGE).
+    """
+
+    reason = "CURSOR_TOO_OLD"
+
+
+class SlowConsumer(WaypostError):
+    """The reader of a stream is slower than its events; go on at `cursor` (RESOURCE_EXHAUSTED)."""
+
+    reason = "SLOW_CONSUMER"
+
+
 BY_REASON: dict[str, type[WaypostError]] = {
     "PARSE_ERROR": ParseError,
     "INVALID_REQUEST": InvalidRequest,
@@ -243,4 +259,6 @@ BY_REASON: dict[str, type[WaypostError]] = {
     "DEADLINE_EXCEEDED": DeadlineExceeded,
     "INTERNAL": Internal,
     "KEY_NOT_ALLOWED": KeyNotAllowed,
+    "CURSOR_TOO_OLD": CursorTooOld,
+    "SLOW_CONSUMER": SlowConsumer,
 }

@@ -38,6 +38,8 @@ class Reason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     REASON_DEADLINE_EXCEEDED: _ClassVar[Reason]
     REASON_INTERNAL: _ClassVar[Reason]
     REASON_KEY_NOT_ALLOWED: _ClassVar[Reason]
+    REASON_CURSOR_TOO_OLD: _ClassVar[Reason]
+    REASON_SLOW_CONSUMER: _ClassVar[Reason]
 REASON_UNSPECIFIED: Reason
 REASON_PARSE_ERROR: Reason
 REASON_INVALID_REQUEST: Reason
@@ -68,6 +70,8 @@ REASON_UPSTREAM_DISAGREES: Reason
 REASON_DEADLINE_EXCEEDED: Reason
 REASON_INTERNAL: Reason
 REASON_KEY_NOT_ALLOWED: Reason
+REASON_CURSOR_TOO_OLD: Reason
+REASON_SLOW_CONSUMER: Reason
 
 class NativeJson(_message.Message):
     __slots__ = ("json",)

@@ -1,0 +1,1 @@
+"""What happens on chains, followed once and sent to everyone who watches."""
