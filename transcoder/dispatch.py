@@ -171,12 +171,8 @@ class Index:
             if name.startswith(prefix):
                 return self._methods[prefix + "*"]
         if name in self._watches:
-            raise Failure(
-                404,
-                "NOT_AVAILABLE",
-                f"{name} is a stream and cannot be posted; subscribe to it over a WebSocket at /<API_KEY>/v1/ws, or"
-                f" read GET /<API_KEY>/v1/stream/{name}",
-            )
+            ways = f"subscribe to it over a WebSocket at /<API_KEY>/v1/ws, or read GET /<API_KEY>/v1/stream/{name}"
+            raise Failure(404, "NOT_AVAILABLE", f"{name} is a stream and cannot be posted; {ways}")
         near = nearest(name, (*self._methods, *self._watches))
         hint = f'; did you mean "{near}"?' if near else "; rpc.discover lists the operations"
         raise Failure(404, "METHOD_UNKNOWN", f'unknown method "{clipped(name)}"{hint}')
