@@ -316,6 +316,10 @@ async def _fail(
         # gRPC's end of the call holds the failure, whose traceback holds that end: once more when it has passed there.
         asyncio.get_running_loop().call_soon(release, end)
         raise
+    except grpc.aio.InternalError:
+        # The caller left while its status waited behind what it did not read.
+        report_failure(name, state, context)
+        raise asyncio.CancelledError from None
     except BaseException:
         report_failure(name, state, context)
         raise
