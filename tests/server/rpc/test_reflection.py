@@ -13,7 +13,7 @@ from grpc import StatusCode
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from waypost.options.v1 import options_pb2
 
-from runtime.operations import load_operations, read_file_set
+from runtime.operations import load_operations, load_watches, read_file_set
 from server.rpc.reflection import REFLECTION
 from tests.server.accounts import stub_of
 
