@@ -131,8 +131,8 @@ def report_failure(name: str, state: RequestState, context: Context) -> None:
 
 def report_ended_by_caller(name: str, state: RequestState) -> None:
     """Count a call whose caller left; one that left at its deadline has a line."""
-    # The transport ends a call at the caller's own deadline as it does when the caller cancels.
-    if state.is_past_deadline():
+    # The transport ends a call at the caller's own deadline as it does when the caller cancels. A stream was answered.
+    if state.is_past_deadline() and state.stream is None:
         _write(name, state, StatusCode.DEADLINE_EXCEEDED, DeadlineExceeded.reason)
     else:
         _count(name, state, StatusCode.CANCELLED, None)

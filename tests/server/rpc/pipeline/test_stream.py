@@ -179,19 +179,24 @@ async def test_an_event_too_large_ends_the_stream_with_a_reason(gateway: Watchin
     assert await ended(gateway.watch()) == ([0], StatusCode.OUT_OF_RANGE, "RESPONSE_TOO_LARGE", {})
 
 
-async def test_a_caller_that_leaves_has_not_failed(gateway: Watching) -> None:
+@pytest.mark.parametrize("leaves", [True, False], ids=["leaves", "has a deadline"])
+async def test_a_stream_that_its_caller_ends_has_not_failed(
+    gateway: Watching, caplog: pytest.LogCaptureFixture, leaves: bool
+) -> None:
     gateway.rig.serve(endless)
     number, key = await gateway.keys.create_key("one")
-    call = gateway.watch(key, timeout=None)
+    call = gateway.watch(key, timeout=None if leaves else 0.5)
     await call.read()
     tally = gateway.usage.of(f"key:{number}", "watchBlocks", "ethereum")
     assert (tally.requests, tally.units) == (0, 1)
-    call.cancel()
+    if leaves:
+        call.cancel()
     await gateway.until_open(0)
     async with asyncio.timeout(5):
         while not tally.requests:  # noqa: ASYNC110  # counted after it is closed
             await asyncio.sleep(0.01)
     assert (tally.requests, tally.units, tally.errors) == (1, 1, None)
+    assert not [record for record in caplog.records if record.name == "waypost.rpc"]
 
 
 async def test_streams_are_measured(gateway: Watching) -> None:
