@@ -273,7 +273,7 @@ class Follower:
             self._believed = own.endpoint
 
     async def _extend_from(self, supporters: Sequence[_Vote]) -> None:
-        """Go on by the highest of the newest blocks of endpoints that have the record's tip, and prefer its endpoint."""
+        """Go on by the highest of the newest blocks of endpoints that have the record's tip, and prefer that one."""
         highest = max(supporters, key=lambda vote: vote.newest.number)
         self._believed = highest.endpoint
         if highest.newest.number > self._tip().number:

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.devnet
 
-GENESIS = ("--chain-id", "1", "--timestamp", "1700000000")
+# Its blocks are so quick that ten seconds count as silence, and two as overdue.
+QUICK = "arbitrum"
+GENESIS = ("--chain-id", "42161", "--timestamp", "1700000000")
 LOOKS = 5
 
 
@@ -39,31 +41,31 @@ async def twins(plain_session: aiohttp.ClientSession) -> AsyncIterator[list[Anvi
         node.stop()
 
 
-async def watch(gateway: Gateway, slug: str = SLUG) -> BlockClient:
+async def watch(gateway: Gateway, slug: str = QUICK) -> BlockClient:
     client = BlockClient()
     client.attach(gateway.followers.watch(slug, BLOCKS))
     await client.next()
     return client
 
 
-async def look(gateway: Gateway, times: int = LOOKS, slug: str = SLUG) -> None:
+async def look(gateway: Gateway, times: int = LOOKS, slug: str = QUICK) -> None:
     """Have the chain looked at again and again."""
     for _ in range(times):
         gateway.followers.wake(slug)
         await asyncio.sleep(0.05)
 
 
-async def reach(client: BlockClient, gateway: Gateway, wanted: dict[int, str]) -> None:
+async def reach(client: BlockClient, gateway: Gateway, wanted: dict[int, str], slug: str = QUICK) -> None:
     """Read until the client holds these blocks, while the chain is looked at."""
     reading = asyncio.ensure_future(client.until(lambda client: client.blocks == wanted))
     while not reading.done():
-        await look(gateway, 1)
+        await look(gateway, 1, slug)
     await reading
 
 
 async def test_a_fork_of_two_nodes_is_not_followed_to_and_fro(twins: list[Anvil]) -> None:
     one, other = twins[:2]
-    async with open_gateway(one.url, other.url) as gateway:
+    async with open_gateway(one.url, other.url, slug=QUICK) as gateway:
         client = await watch(gateway)
         await one.call("anvil_mine", "0x2", "0xc")
         await other.call("anvil_mine", "0x2", "0xd")
@@ -84,7 +86,7 @@ async def test_a_fork_of_two_nodes_is_not_followed_to_and_fro(twins: list[Anvil]
 
 
 async def test_a_branch_that_most_nodes_leave_is_left(twins: list[Anvil]) -> None:
-    async with open_gateway(*(node.url for node in twins)) as gateway:
+    async with open_gateway(*(node.url for node in twins), slug=QUICK) as gateway:
         client = await watch(gateway)
         for node in twins:
             await node.call("anvil_mine", "0x3", "0xc")
@@ -109,7 +111,7 @@ async def test_a_node_that_invents_headers_is_not_believed(twins: list[Anvil]) -
             block["hash"] = "0x" + "11" * 32
             block["parentHash"] = "0x" + "22" * 32
 
-    async with open_gateway(liar.url, twins[1].url, twins[2].url) as gateway:
+    async with open_gateway(liar.url, twins[1].url, twins[2].url, slug=QUICK) as gateway:
         client = await watch(gateway)
         liar.fault = spoil("eth_getBlockByNumber", invent)
         for _ in range(3):
@@ -122,7 +124,7 @@ async def test_a_node_that_invents_headers_is_not_believed(twins: list[Anvil]) -
 
 
 async def test_a_node_that_lags_takes_nothing_back(twins: list[Anvil]) -> None:
-    async with open_gateway(twins[0].url, twins[1].url) as gateway:
+    async with open_gateway(twins[0].url, twins[1].url, slug=QUICK) as gateway:
         client = await watch(gateway)
         for node in twins[:2]:
             await node.call("anvil_mine", "0x2", "0xc")
@@ -139,7 +141,7 @@ async def test_answers_of_several_moments_come_to_one_chain(node: Anvil) -> None
     front = FaultyNode(node.url)
     await front.start()
     async with open_gateway(front.url) as gateway:
-        client = await watch(gateway)
+        client = await watch(gateway, SLUG)
         changes = 2
 
         async def replace(request: Request) -> None:
@@ -158,26 +160,25 @@ async def test_answers_of_several_moments_come_to_one_chain(node: Anvil) -> None
         await node.call("anvil_mine", "0x4")
         reading = asyncio.ensure_future(client.until(lambda client: len(client.blocks) == 12))
         while not reading.done():
-            await look(gateway, 1)
+            await look(gateway, 1, SLUG)
         await reading
         front.fault = honest
-        await reach(client, gateway, await chain_of(node, BEGIN))
+        await reach(client, gateway, await chain_of(node, BEGIN), SLUG)
         await client.close()
     await front.close()
 
 
 async def test_silence_is_said_and_ends_when_blocks_come_again(plain_session: aiohttp.ClientSession) -> None:
-    slug = "arbitrum"  # its blocks are so quick that ten seconds count as silence
     node = await Anvil.start(plain_session, "--chain-id", "42161")
     await node.call("anvil_mine", hex(BEGIN))
     front = FaultyNode(node.url)
     await front.start()
-    async with open_gateway(front.url, slug=slug) as gateway:
-        client = await watch(gateway, slug)
+    async with open_gateway(front.url, slug=QUICK) as gateway:
+        client = await watch(gateway)
         # The node does not answer at all: that ends no stream.
         await front.stop()
         assert (await client.next()).kind == STALLED
-        late = await watch(gateway, slug)
+        late = await watch(gateway)
         assert (await late.next()).kind == STALLED
         await front.start()
         await node.call("anvil_mine", "0x1")
