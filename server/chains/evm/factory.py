@@ -30,9 +30,10 @@ from server.chains.evm.tokens import ApprovalReader, HoldingReader, TokenReader,
 from server.chains.evm.transactions import TransactionReader
 from server.chains.shared.chain_health import HeadReader, HeadSource
 from server.chains.shared.factory import ChainFactory, Driver, FinalizedQuery, PoolPlan
-from server.contracts.words import quantity
+from server.contracts.words import check_count, quantity
 from server.errors import NotFound
 from server.upstream import Ask, Header, HeadQuery, IdentityCheck
+from server.upstream.push_socket import PushQuery
 
 if TYPE_CHECKING:
     from server.chains.facts import ChainFacts
@@ -77,6 +78,7 @@ class EvmFactory(ChainFactory):
                 ),
                 state_methods=_STATE_METHODS,
                 finalized=finalized if "finalized" in self.facts.finality else None,
+                push=_NEW_HEADS,
             ),
         )
 
@@ -136,6 +138,20 @@ class _Header(msgspec.Struct, rename="camel"):
     hash: str
     parent_hash: str
     timestamp: str
+
+
+class _Announced(msgspec.Struct):
+    number: str
+    hash: str
+
+
+def _read_announced(result: bytes) -> tuple[int, str]:
+    """Return height and hash of a block that a node announces; ValueError, or msgspec's error, for what is none."""
+    found = msgspec.json.decode(result, type=_Announced)
+    return check_count(quantity(found.number)), found.hash.lower()
+
+
+_NEW_HEADS = PushQuery("eth_subscribe", ["newHeads"], "eth_subscription", _read_announced)
 
 
 def _read_number(result: bytes) -> int:

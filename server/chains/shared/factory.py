@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from server.chains.facts import ChainFacts
     from server.upstream import HeadQuery, IdentityCheck
     from server.upstream.cache import Cache
+    from server.upstream.push_socket import PushQuery
+    from server.upstream.pushes import Pushes
     from server.upstream.transport import Observer, Session
     from server.upstream.verdicts import ErrorTable
 
@@ -38,8 +40,9 @@ class FinalizedQuery(NamedTuple):
 class PoolPlan:
     """How the endpoints of one kind are asked; `head` and `verify` are those of `Pool`.
 
-    A kind without a head query is not watched and not hedged. With `is_cached` what its readers read is cached under
-    the blocks of its heads, for good once the block is final; without a `finalized` query no block is.
+    `push` is how its nodes announce blocks. A kind without a head query is not watched and not hedged. With `is_cached`
+    what its readers read is cached under the blocks of its heads, for good once the block is final; without a
+    `finalized` query no block is.
     """
 
     kind: str
@@ -50,6 +53,7 @@ class PoolPlan:
     opens: type[Pool] = Pool
     is_cached: bool = True
     finalized: FinalizedQuery | None = None
+    push: PushQuery | None = None
 
 
 class ChainParts(NamedTuple):
@@ -85,6 +89,12 @@ class Driver:
         self.pools = parts.pools
         self.caches = parts.caches
         self._closing = closing
+
+    @property
+    def pushes(self) -> Pushes | None:
+        """What nodes announce of new blocks, where the family's nodes do."""
+        found: Iterator[Pushes] = (pool.pushes for pool in self.pools.values() if pool.pushes.is_possible)
+        return next(found, None)
 
     async def close(self) -> None:
         """Give up everything in flight."""
@@ -144,6 +154,7 @@ class ChainFactory(ABC):
                 state_methods=plan.state_methods,
                 watched=plan.head is not None,
                 growth=None if is_local else facts.growth,
+                push=plan.push,
             )
             for plan in plans
         }
