@@ -7,6 +7,7 @@ from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
 from server.errors import SlowConsumer
+from server.streams.signal import Signal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,8 +48,8 @@ class Ring:
         self._most_bytes = most_bytes
         self._bytes = 0
         self._readers: set[Reader] = set()
-        self._arrivals: set[asyncio.Future[None]] = set()
-        self._reads: set[asyncio.Future[None]] = set()
+        self._arrived = Signal()
+        self._read = Signal()
         self._error: Callable[[], GatewayError] | None = None
         self.end = 0
         """The number of the entry that comes next, counted from the first ever."""
@@ -72,7 +73,16 @@ class Ring:
     def leave(self, reader: Reader) -> None:
         """Forget a reader."""
         self._readers.discard(reader)
-        self._wake(self._reads)
+        self._read.fire()
+
+    def begins_above(self, block: int) -> bool:
+        """Return whether the stream of some reader began above that block."""
+        return any(reader.floor > block for reader in self._readers)
+
+    def check(self) -> None:
+        """Raise the error that the ring was closed with."""
+        if self._error is not None:
+            raise self._error()
 
     async def publish(self, entry: Entry) -> None:
         """Add an entry; where it pushes one out that is still to be read, readers get `PATIENCE_SECONDS` before."""
@@ -81,18 +91,18 @@ class Ring:
             loop = asyncio.get_running_loop()
             until = loop.time() + PATIENCE_SECONDS
             while self._is_full(size) and self._is_unread() and (left := until - loop.time()) > 0:
-                await self._wait(self._reads, left)
+                await self._read.wait(left)
         while self._is_full(size) and self._entries:
             self._bytes -= len(self._entries.popleft().event.payload)
         self._entries.append(entry)
         self._bytes += size
         self.end += 1
-        self._wake(self._arrivals)
+        self._arrived.fire()
 
     def close(self, error: Callable[[], GatewayError]) -> None:
         """End every reader, once it has read what is there, with an error of its own."""
         self._error = error
-        self._wake(self._arrivals)
+        self._arrived.fire()
 
     def entry(self, number: int) -> Entry | None:
         """Return the entry of that number, None where it is yet to come; SlowConsumer where it is gone."""
@@ -100,18 +110,16 @@ class Ring:
             raise SlowConsumer("events came faster than this stream read them: go on at its cursor, or filter more")
         if number < self.end:
             return self._entries[number - self.first]
-        if self._error is not None:
-            raise self._error()
+        self.check()
         return None
 
     async def arrival(self) -> None:
         """Return when there is a new entry, or the ring is closed."""
-        await self._wait(self._arrivals, None)
+        await self._arrived.wait()
 
     def note_read(self) -> None:
         """Note that a reader went on."""
-        if self._reads:
-            self._wake(self._reads)
+        self._read.fire()
 
     def _is_full(self, size: int) -> bool:
         return len(self._entries) >= self._most_events or self._bytes + size > self._most_bytes
@@ -120,29 +128,14 @@ class Ring:
         """Return whether a reader that keeps within the ring has yet to read its oldest entry."""
         return any(reader.at == self.first for reader in self._readers)
 
-    @staticmethod
-    async def _wait(waiters: set[asyncio.Future[None]], seconds: float | None) -> None:
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        waiters.add(waiter)
-        try:
-            await asyncio.wait((waiter,), timeout=seconds)
-        finally:
-            waiters.discard(waiter)
-
-    @staticmethod
-    def _wake(waiters: set[asyncio.Future[None]]) -> None:
-        for waiter in waiters:
-            if not waiter.done():
-                waiter.set_result(None)
-
 
 class Reader:
-    """One reader's position in a ring: `at` is the number of the entry that it reads next."""
+    """One reader's position in a ring: `at` is the number of the entry that it reads next, `floor` as in `Entry`."""
 
     def __init__(self, ring: Ring, at: int, floor: int) -> None:
         self.at = at
+        self.floor = floor
         self._ring = ring
-        self._floor = floor
 
     async def next(self) -> Event:
         """Return the next event that is for this reader, waiting for it.
@@ -167,9 +160,9 @@ class Reader:
 
     def _takes(self, entry: Entry) -> bool:
         if entry.removes is not None:
-            return entry.removes > self._floor
+            return entry.removes > self.floor
         if entry.rolls_back is not None:
-            is_below = entry.rolls_back < self._floor
-            self._floor = min(self._floor, entry.rolls_back)
+            is_below = entry.rolls_back < self.floor
+            self.floor = min(self.floor, entry.rolls_back)
             return is_below or entry.is_for_all
         return True

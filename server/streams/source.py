@@ -44,7 +44,7 @@ class Source(Protocol[Item]):
     async def read_items(self, link: Link, view: ReadView) -> Sequence[Item]:
         """Return the items of a block in the order in which they are sent, always the same for a block's hash.
 
-        `view` prefers the endpoint that returned the block. An error that may pass (UpstreamUnavailable,
+        `view` has the deadline. An error that may pass (UpstreamUnavailable,
         UpstreamDisagrees, DeadlineExceeded, NotFound: the block may have been replaced meanwhile) is tried again while
         the readers wait; any other one ends their streams.
         """
