@@ -87,6 +87,17 @@ _ANNOUNCING = Gauge(
     ("chain", "endpoint"),
     registry=REGISTRY,
 )
+_UNREAD_LOGS = CounterFamily(
+    "waypost_unread_logs",
+    "Blocks whose logs a filter did not need, because their bloom filter holds nothing that it selects.",
+    ("chain",),
+    REGISTRY,
+)
+
+
+def count_unread_logs(chain: str) -> None:
+    """Count a block whose logs one filter did not need."""
+    _UNREAD_LOGS.of(word(chain)).count += 1
 
 
 def count_announcement(chain: str, endpoint: str) -> None:

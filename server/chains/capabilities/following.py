@@ -18,7 +18,7 @@ class Link:
     """One block as a link of the chain: what it is, and which block it says lies below it.
 
     Heights are slots on Solana, where `parent_number` may be lower by more than one. `header` is what watchers are
-    sent.
+    sent; `bloom` the filter of the block's logs (2048 bits), where it is proved to be that.
     """
 
     number: int
@@ -26,6 +26,7 @@ class Link:
     parent_number: int
     parent_hash: str
     header: stream_pb2.BlockHeader
+    bloom: int | None = None
 
 
 class FollowsBlocks(Protocol):

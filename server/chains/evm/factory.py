@@ -17,10 +17,12 @@ from server.chains.evm.contents import Contents
 from server.chains.evm.feeds import FeedReader
 from server.chains.evm.following import LinkReader
 from server.chains.evm.gas import GasReader
+from server.chains.evm.logs.block_logs import BlockLogReader
 from server.chains.evm.logs.cursor import LogWindows
 from server.chains.evm.logs.limits import LogRanges
 from server.chains.evm.logs.scan import LogScanner
 from server.chains.evm.logs.search import ContractLogReader, LogReader
+from server.chains.evm.logs.selections import LogSelector
 from server.chains.evm.logs.transfers import TransferReader
 from server.chains.evm.newest import NEWEST, NEWEST_CALL, Heights, parse_newest
 from server.chains.evm.node_errors import EvmErrors
@@ -94,7 +96,9 @@ class EvmFactory(ChainFactory):
         calls, code = CallReader(chain, pool, heights), CodeReader(chain, pool, planner, cache, heights)
         blocks, transactions = BlockReader(chain, pool, cache), TransactionReader(chain, pool, cache)
         windows = LogWindows(facts.slug, pool)
-        scanner = LogScanner(facts.slug, pool, LogRanges(lambda: pool.labels), self._contents)
+        ranges = LogRanges(lambda: pool.labels)
+        scanner = LogScanner(facts.slug, pool, ranges, self._contents)
+        block_logs, units = BlockLogReader(facts.slug, pool, self._contents), TokenUnits(reads)
         readers = (
             accounts,
             heads,
@@ -113,10 +117,11 @@ class EvmFactory(ChainFactory):
             FeedReader(reads),
             LogReader(windows, scanner),
             ContractLogReader(windows, scanner),
-            TransferReader(facts, windows, scanner, TokenUnits(reads)),
+            TransferReader(facts, windows, scanner, units),
+            LogSelector(facts, pool, block_logs, ranges, cache.finality, units),
             EvmPassThrough(pool),
         )
-        return Driver(parts, readers, (planner,))
+        return Driver(parts, readers, (planner, block_logs))
 
     async def _read_header(self, ask: Ask, block: int) -> Header:
         """Return the header of a block; ValueError where the node has none."""
