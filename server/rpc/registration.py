@@ -167,7 +167,7 @@ def build_servicers(
         FundingServicer(documents),
         YieldServicer(chains, protocols, lifetime),
         UsageServicer(UsageRecords(database)),
-        StreamServicer(followers),
+        StreamServicer(followers, chains),
     ]
 
 

@@ -11,7 +11,7 @@ from server.streams.blocks import BLOCKS
 from server.streams.logs import open_log_source, open_transfer_source
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 
     from waypost.v1 import stream_pb2
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from server.streams.events import Event
     from server.streams.follower import Followers
     from server.streams.source import Source
+
+    EventRequest = stream_pb2.WatchBlocksRequest | stream_pb2.WatchLogsRequest | stream_pb2.WatchTransfersRequest
 
 
 class StreamServicer(stream_pb2_grpc.StreamServiceServicer):
@@ -31,20 +33,23 @@ class StreamServicer(stream_pb2_grpc.StreamServiceServicer):
         self._chains = chains
         self._charge = charge
 
-    def WatchBlocks(self, request: stream_pb2.WatchBlocksRequest, context: Any) -> AsyncIterator[Event]:
+    async def WatchBlocks(self, request: stream_pb2.WatchBlocksRequest, context: Any) -> AsyncIterator[Event]:
         """Yield the headers of a chain's blocks."""
-        return self._watch(request.chain, lambda: BLOCKS, request.cursor)
-
-    def WatchLogs(self, request: stream_pb2.WatchLogsRequest, context: Any) -> AsyncIterator[Event]:
-        """Yield the logs that a filter selects."""
-        return self._watch(request.chain, lambda: open_log_source(self._chains, request), request.cursor)
-
-    def WatchTransfers(self, request: stream_pb2.WatchTransfersRequest, context: Any) -> AsyncIterator[Event]:
-        """Yield the token transfers from or to accounts, or of tokens."""
-        return self._watch(request.chain, lambda: open_transfer_source(self._chains, request), request.cursor)
-
-    async def _watch(self, slug: str, open_source: Callable[[], Source[Any]], cursor: str) -> AsyncIterator[Event]:
-        events = self._followers.watch(slug, open_source(), cursor, self._charge)
-        async with aclosing(events):
+        async with self._watch(request, BLOCKS) as events:
             async for event in events:
                 yield event
+
+    async def WatchLogs(self, request: stream_pb2.WatchLogsRequest, context: Any) -> AsyncIterator[Event]:
+        """Yield the logs that a filter selects."""
+        async with self._watch(request, open_log_source(self._chains, request)) as events:
+            async for event in events:
+                yield event
+
+    async def WatchTransfers(self, request: stream_pb2.WatchTransfersRequest, context: Any) -> AsyncIterator[Event]:
+        """Yield the token transfers from or to accounts, or of tokens."""
+        async with self._watch(request, open_transfer_source(self._chains, request)) as events:
+            async for event in events:
+                yield event
+
+    def _watch(self, request: EventRequest, source: Source[Any]) -> aclosing[AsyncGenerator[Event]]:
+        return aclosing(self._followers.watch(request.chain, source, request.cursor, self._charge))

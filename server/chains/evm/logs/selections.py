@@ -1,7 +1,7 @@
 """What filters of logs and of token transfers select, block by block.
 
-A block that can still be replaced is read by its hash, once for everyone who watches the chain. Final blocks, of which a
-stream that goes on at an old cursor needs many, are read ahead for its own filter by ranges; what was read so counts
+A block that can still be replaced is read by its hash, once for everyone who watches the chain. Final blocks, which a
+stream needs many of that goes on at an old cursor, are read ahead for its own filter by ranges; what was read so counts
 for a block only where it names that block's hash.
 """
 
