@@ -41,6 +41,7 @@ class Gateway:
 
     def __init__(self, chains: Chains, tally: CallTally) -> None:
         self.tally = tally
+        self.chains = chains
         self.followers = Followers(
             lambda slug: (chains.capability(slug, FollowsBlocks), chains.get(slug).facts.block_time)
         )
