@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from server.chains.evm.contents import bloom_bits
 from server.chains.evm.logs.entries import LogEntry, Place, PlacedEntry
 from server.chains.evm.logs.matching import MOST_VALUES, BlockLogs, LogQuery, is_excluded, merge
+from tests.examples import examples
 
 ADDRESSES = [f"0x{number:040x}" for number in range(0xA0, 0xA6)]
 TOPICS = [f"0x{number:064x}" for number in range(0xB0, 0xB6)]
 
+SETTINGS = settings(max_examples=examples(100), deadline=None)
 addresses = st.sampled_from(ADDRESSES)
 entries = st.builds(
     lambda address, topics: LogEntry(address, topics, "0x", "0x1", "0x" + "cc" * 32, "0x0"),
@@ -45,12 +47,14 @@ def bloom_of(logs: list[LogEntry]) -> int:
     return bloom
 
 
+@SETTINGS
 @given(st.lists(entries, max_size=12), st.lists(queries, min_size=1, max_size=4))
 def test_the_index_selects_what_reading_every_log_selects(logs: list[LogEntry], some: list[LogQuery]) -> None:
     wanted = [number for number, log in enumerate(logs) if any(is_selected(log, query) for query in some)]
     assert BlockLogs(placed(logs)).find(some) == wanted
 
 
+@SETTINGS
 @given(st.lists(entries, max_size=12), st.lists(queries, min_size=1, max_size=4))
 def test_a_bloom_filter_excludes_no_block_with_a_log_that_is_selected(
     logs: list[LogEntry], some: list[LogQuery]
@@ -70,6 +74,7 @@ def test_a_bloom_filter_excludes_blocks_without_what_is_selected() -> None:
     assert not is_excluded([LogQuery.of([])], 0)
 
 
+@SETTINGS
 @given(st.lists(queries, min_size=1, max_size=6), st.lists(entries, max_size=12))
 def test_merged_queries_select_all_that_each_selects(some: list[LogQuery], logs: list[LogEntry]) -> None:
     merged, block = merge(some), BlockLogs(placed(logs))
