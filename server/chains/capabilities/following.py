@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from waypost.v1 import stream_pb2
 
     from server.chains.view import ReadView
+    from server.upstream.pushes import Pushes
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,9 @@ class FollowsBlocks(Protocol):
     `avoid` are labels of endpoints to ask last. Each read settles the endpoint of its view, and prefers the one that
     the view has: links of one view are of one node's chain where that node can be had.
     """
+
+    pushes: Pushes | None = None
+    """What nodes announce of new blocks, None where they never do."""
 
     finalizes_at_once: bool
     """Whether every block is final once it is made."""

@@ -41,7 +41,6 @@ class Gateway:
     def __init__(self, chains: Chains, tally: CallTally) -> None:
         self.chains = chains
         self.tally = tally
-        self.chains = chains
         self.followers = Followers(
             lambda slug: (chains.capability(slug, FollowsBlocks), chains.get(slug).facts.block_time)
         )
