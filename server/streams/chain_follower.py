@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import copy
 import math
 import time
@@ -88,7 +89,9 @@ class Follower:
 
     def start(self) -> None:
         """Begin to follow."""
-        self._task = asyncio.get_running_loop().create_task(self._run(), name=f"follow {self.slug}")
+        # Of no caller's context: what it reads is the gateway's own.
+        loop, context = asyncio.get_running_loop(), contextvars.Context()
+        self._task = loop.create_task(self._run(), name=f"follow {self.slug}", context=context)
 
     async def close(self) -> None:
         """Stop."""

@@ -13,6 +13,7 @@ from grpc import StatusCode
 from waypost.v1 import stream_pb2, stream_pb2_grpc
 
 from runtime.settings import load_settings
+from server.access.usage import GATEWAY
 from server.app import Gateway
 from tests.server.accounts import stub_of
 from tests.server.chains.evm.log_nodes import LOGGER, TRANSFER, place_loggers, write_logs
@@ -42,7 +43,7 @@ async def node() -> AsyncIterator[Anvil]:
 
 
 @pytest.fixture
-async def stub(tmp_path: Path, node: Anvil) -> AsyncIterator[Any]:
+async def gateway(tmp_path: Path, node: Anvil) -> AsyncIterator[Gateway]:
     overrides = {
         "profile": "devnet",
         "chains": {
@@ -52,9 +53,14 @@ async def stub(tmp_path: Path, node: Anvil) -> AsyncIterator[Any]:
         "grpc": {"host": "127.0.0.1", "port": 0},
     }
     gateway = await Gateway.create(load_settings(environ={}, overrides=overrides))
+    yield gateway
+    await gateway.drain(0)
+
+
+@pytest.fixture
+async def stub(gateway: Gateway) -> AsyncIterator[Any]:
     async with grpc.aio.insecure_channel(f"127.0.0.1:{await gateway.start()}") as channel:
         yield stub_of(stream_pb2_grpc.StreamServiceStub, channel)
-    await gateway.drain(0)
 
 
 async def read(call: Any) -> Any:
@@ -75,6 +81,16 @@ async def test_logs_and_transfers_come_with_cursors(stub: Any, node: Anvil) -> N
     assert (await read(again)).log == log.log
     for call in (logs, transfers, again):
         call.cancel()
+
+
+async def test_what_everyone_shares_is_asked_for_the_gateway_itself(stub: Any, gateway: Gateway, node: Anvil) -> None:
+    call = stub.WatchLogs(Logs(chain=SLUG, addresses=[LOGGER]), metadata=LOCAL)
+    await read(call)
+    await write_logs(node, 1, TOPIC, ONE, TWO)
+    await read(call)
+    asked = [(label, tally.upstream_requests) for (label, _, _), tally in gateway.usage.tallies.items()]
+    assert [label for label, requests in asked if requests] == [GATEWAY]
+    call.cancel()
 
 
 ADDRESS = "0x" + "12" * 20
