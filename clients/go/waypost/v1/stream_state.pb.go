@@ -31,7 +31,7 @@ type ReceiptState int32
 const (
 	// Never used.
 	ReceiptState_RECEIPT_STATE_UNSPECIFIED ReceiptState = 0
-	// No node knows it.
+	// No node knows it, or none could be asked yet.
 	ReceiptState_RECEIPT_STATE_UNKNOWN ReceiptState = 1
 	// It is known and in no block, or in none any more.
 	ReceiptState_RECEIPT_STATE_PENDING ReceiptState = 2
@@ -329,7 +329,9 @@ type WatchedBalance struct {
 	// Decimals; unset for a Cosmos denom of unknown exponent.
 	Decimals *int32 `protobuf:"varint,3,opt,name=decimals,proto3,oneof" json:"decimals,omitempty"`
 	// Block (Solana: slot) that the balance was read at; omitted on Cosmos chains, whose nodes do not say.
-	BlockNumber   *int64 `protobuf:"varint,4,opt,name=block_number,json=blockNumber,proto3,oneof" json:"block_number,omitempty"`
+	BlockNumber *int64 `protobuf:"varint,4,opt,name=block_number,json=blockNumber,proto3,oneof" json:"block_number,omitempty"`
+	// Whether the chain stands still: no block came for 5 block times, or 10 seconds where that is longer.
+	Stalled       bool `protobuf:"varint,5,opt,name=stalled,proto3" json:"stalled,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -390,6 +392,13 @@ func (x *WatchedBalance) GetBlockNumber() int64 {
 		return *x.BlockNumber
 	}
 	return 0
+}
+
+func (x *WatchedBalance) GetStalled() bool {
+	if x != nil {
+		return x.Stalled
+	}
+	return false
 }
 
 // Asks for StreamService.WatchPrices.
@@ -732,8 +741,12 @@ type WatchReceiptResponse struct {
 	BlockNumber *int64 `protobuf:"varint,5,opt,name=block_number,json=blockNumber,proto3,oneof" json:"block_number,omitempty"`
 	// Hash of that block, where the family's receipts name it.
 	BlockHash *string `protobuf:"bytes,6,opt,name=block_hash,json=blockHash,proto3,oneof" json:"block_hash,omitempty"`
-	// The receipt, while the transaction is in a block.
-	Receipt       *WatchedReceipt `protobuf:"bytes,7,opt,name=receipt,proto3" json:"receipt,omitempty"`
+	// The receipt: sent when the transaction is found in a block, and with CONFIRMED.
+	Receipt *WatchedReceipt `protobuf:"bytes,7,opt,name=receipt,proto3" json:"receipt,omitempty"`
+	// Why it cannot be looked at now; the state is the last one known then. A state without error follows.
+	Error *RowError `protobuf:"bytes,8,opt,name=error,proto3" json:"error,omitempty"`
+	// Whether the chain stands still: no block came for 5 block times, or 10 seconds where that is longer.
+	Stalled       bool `protobuf:"varint,9,opt,name=stalled,proto3" json:"stalled,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -815,6 +828,20 @@ func (x *WatchReceiptResponse) GetReceipt() *WatchedReceipt {
 		return x.Receipt
 	}
 	return nil
+}
+
+func (x *WatchReceiptResponse) GetError() *RowError {
+	if x != nil {
+		return x.Error
+	}
+	return nil
+}
+
+func (x *WatchReceiptResponse) GetStalled() bool {
+	if x != nil {
+		return x.Stalled
+	}
+	return false
 }
 
 // A receipt in the shape of its chain family.
@@ -945,7 +972,7 @@ const file_waypost_v1_stream_state_proto_rawDesc = "" +
 	"\x05token\x18\x04 \x01(\tR\x05token\x124\n" +
 	"\x05value\x18\x05 \x01(\v2\x1a.waypost.v1.WatchedBalanceH\x00R\abalance\x12,\n" +
 	"\x05error\x18\x06 \x01(\v2\x14.waypost.v1.RowErrorH\x00R\x05errorB\t\n" +
-	"\aoutcome\"\xbf\x01\n" +
+	"\aoutcome\"\xd9\x01\n" +
 	"\x0eWatchedBalance\x12 \n" +
 	"\x06amount\x18\x01 \x01(\tB\b\xf2\xbaɬ\n" +
 	"\x02\b\bR\x06amount\x12\x1a\n" +
@@ -953,7 +980,8 @@ const file_waypost_v1_stream_state_proto_rawDesc = "" +
 	"\x02\b\tR\x03raw\x12)\n" +
 	"\bdecimals\x18\x03 \x01(\x05B\b\xf2\xbaɬ\n" +
 	"\x028\x01H\x00R\bdecimals\x88\x01\x01\x12&\n" +
-	"\fblock_number\x18\x04 \x01(\x03H\x01R\vblockNumber\x88\x01\x01B\v\n" +
+	"\fblock_number\x18\x04 \x01(\x03H\x01R\vblockNumber\x88\x01\x01\x12\x18\n" +
+	"\astalled\x18\x05 \x01(\bR\astalledB\v\n" +
 	"\t_decimalsB\x0f\n" +
 	"\r_block_number\"}\n" +
 	"\x12WatchPricesRequest\x12g\n" +
@@ -982,7 +1010,7 @@ const file_waypost_v1_stream_state_proto_rawDesc = "" +
 	"\x04hash\x18\x02 \x01(\tB\x99\x01\xf2\xbaɬ\n" +
 	"\x92\x01\b\x04\x10\x01bD\"0x56d68c3e307b08712da1ae76874321d6997983d8e81dea2aa126be5b8bc4050b\"p\x01zD\"0x5c504ed432cb51138bcf09aa5e8a410dd4a1e204ef84bfed1be16dfba1b22060\"R\x04hash\x127\n" +
 	"\rconfirmations\x18\x03 \x01(\x05B\x11\xf2\xbaɬ\n" +
-	"\v\x18\x01 \xe8\a2\x011b\x011R\rconfirmations\"\xb8\x02\n" +
+	"\v\x18\x01 \xe8\a2\x011b\x011R\rconfirmations\"\xfe\x02\n" +
 	"\x14WatchReceiptResponse\x12\x14\n" +
 	"\x05chain\x18\x01 \x01(\tR\x05chain\x12\x12\n" +
 	"\x04hash\x18\x02 \x01(\tR\x04hash\x12.\n" +
@@ -991,7 +1019,9 @@ const file_waypost_v1_stream_state_proto_rawDesc = "" +
 	"\fblock_number\x18\x05 \x01(\x03H\x00R\vblockNumber\x88\x01\x01\x12\"\n" +
 	"\n" +
 	"block_hash\x18\x06 \x01(\tH\x01R\tblockHash\x88\x01\x01\x124\n" +
-	"\areceipt\x18\a \x01(\v2\x1a.waypost.v1.WatchedReceiptR\areceiptB\x0f\n" +
+	"\areceipt\x18\a \x01(\v2\x1a.waypost.v1.WatchedReceiptR\areceipt\x12*\n" +
+	"\x05error\x18\b \x01(\v2\x14.waypost.v1.RowErrorR\x05error\x12\x18\n" +
+	"\astalled\x18\t \x01(\bR\astalledB\x0f\n" +
 	"\r_block_numberB\r\n" +
 	"\v_block_hash\"\xd4\x01\n" +
 	"\x0eWatchedReceipt\x124\n" +
@@ -1064,14 +1094,15 @@ var file_waypost_v1_stream_state_proto_depIdxs = []int32{
 	13, // 6: waypost.v1.WatchedPrice.last_updated:type_name -> google.protobuf.Timestamp
 	0,  // 7: waypost.v1.WatchReceiptResponse.state:type_name -> waypost.v1.ReceiptState
 	11, // 8: waypost.v1.WatchReceiptResponse.receipt:type_name -> waypost.v1.WatchedReceipt
-	14, // 9: waypost.v1.WatchedReceipt.evm:type_name -> waypost.v1.EvmReceipt
-	15, // 10: waypost.v1.WatchedReceipt.starknet:type_name -> waypost.v1.StarknetReceipt
-	16, // 11: waypost.v1.WatchedReceipt.cosmos:type_name -> waypost.v1.CosmosReceipt
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	12, // 9: waypost.v1.WatchReceiptResponse.error:type_name -> waypost.v1.RowError
+	14, // 10: waypost.v1.WatchedReceipt.evm:type_name -> waypost.v1.EvmReceipt
+	15, // 11: waypost.v1.WatchedReceipt.starknet:type_name -> waypost.v1.StarknetReceipt
+	16, // 12: waypost.v1.WatchedReceipt.cosmos:type_name -> waypost.v1.CosmosReceipt
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_waypost_v1_stream_state_proto_init() }
