@@ -207,7 +207,7 @@ class Follower:
             self._replace(tip, fitting)
 
     async def _consider_shorter(self, known: Block, view: ReadView) -> None:
-        """Take back what is above a block only if that lasts, and no endpoint has the tip: one may be a moment behind."""
+        """Take back what is above a block only if that lasts and no endpoint has the tip: one may be behind."""
         now = time.monotonic()
         self._hurries = True
         if self._shorter_since is None:

@@ -237,7 +237,7 @@ class Feed(Generic[Item]):
         self._settle()
 
     async def _end_retreat(self) -> None:
-        """Send ROLLED_BACK to those whose stream began above the common block, to all where it is not known what was sent."""
+        """Send ROLLED_BACK to streams that began above the common block, to all if what they were sent is not known."""
         position = self.position
         if self._is_lost or self.ring.begins_above(position.number):
             event = self.writer.write(stream_pb2.EVENT_KIND_ROLLED_BACK, position)

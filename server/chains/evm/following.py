@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import msgspec
 from google.protobuf.timestamp_pb2 import Timestamp
 from waypost.v1 import stream_pb2
 
-from server.chains.capabilities.following import FollowsBlocks, Link
+from server.chains.capabilities.following import Link
 from server.chains.evm.contents import Contents, check_contents
 from server.chains.evm.newest import NEWEST
+from server.chains.shared.links import FoundLink, LinkReads
 from server.chains.shared.validated_reads import ask_validated
-from server.chains.view import NO_ENDPOINTS, BlockAnswer, read_newest
 from server.contracts.words import check_count, quantity
-from server.errors import HeightMissing, NotFound
-from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Sequence
 
     from server.chains.facts import ChainFacts
+    from server.chains.shared.finality import AskFinalized
     from server.chains.view import ReadView
-    from server.upstream.connector import Reply
+    from server.upstream.connector import CallPolicy, Reply
     from server.upstream.pool import Pool
 
-_HASH_DIGITS = 64
+_HASH_BYTES = 32
 
 
 class _Header(msgspec.Struct, rename="camel"):
@@ -43,84 +41,48 @@ class _Header(msgspec.Struct, rename="camel"):
 _decode = msgspec.json.Decoder(_Header | None).decode
 
 
-class LinkReader(FollowsBlocks):
-    """Reads headers of one chain; `ask_final` asks its nodes for their newest final block, None where none names it.
+class LinkReader(LinkReads):
+    """Reads headers of one chain; each whose layout is known has to come to its own hash."""
 
-    Every header whose layout is known has to come to its own hash.
-    """
-
-    finalizes_at_once = False
-
-    def __init__(self, facts: ChainFacts, pool: Pool, ask_final: Callable[[], Awaitable[int]] | None) -> None:
-        self._facts = facts
-        self._pool = pool
+    def __init__(self, facts: ChainFacts, pool: Pool, ask_final: AskFinalized | None) -> None:
+        super().__init__(pool, ask_final)
         self._contents = Contents(facts)
-        self._ask_final = ask_final
 
-    async def read_newest_link(self, view: ReadView, avoid: frozenset[str] = NO_ENDPOINTS) -> Link:
-        """Return the newest block of an endpoint that keeps pace; raises as `read_newest`."""
+    async def read_newest(self, policy: CallPolicy, view: ReadView) -> FoundLink:
+        """Return the newest block as one endpoint reports it."""
+        found = await self._read(*NEWEST, None, policy, view)
+        assert found is not None, "a missing newest block is no sound answer"
+        return found
 
-        async def read(lagging: frozenset[str]) -> BlockAnswer[Link]:
-            policy = CallPolicy(avoid=avoid | lagging, prefer=view.endpoint)
-            link, endpoint = await self._read(*NEWEST, None, policy, view)
-            made_at = float(link.header.timestamp.seconds)
-            return BlockAnswer(link, endpoint, link.number, made_at)
-
-        found = await read_newest(self._pool, read)
-        view.settle(found.block, found.endpoint)
-        self._pool.forks.observe(found.endpoint, found.block, found.answer.hash)
-        return found.answer
-
-    async def read_link(self, number: int, view: ReadView, avoid: frozenset[str] = NO_ENDPOINTS) -> Link:
-        """Return the header of that number; HeightMissing where no node has it."""
-        prefer = None if view.endpoint in avoid else view.endpoint
-        policy = CallPolicy(null_elsewhere=True, min_block=number, prefer=prefer, avoid=avoid)
-        link, endpoint = await self._read("eth_getBlockByNumber", [hex(number), False], number, policy, view)
-        view.settle(number, endpoint)
-        return link
-
-    async def read_final(self, view: ReadView) -> int:
-        """Return the newest block with the tag `finalized`; -1 on chains without it, raises as `Pool.call`."""
-        return -1 if self._ask_final is None else await self._ask_final()
+    async def read_at(self, number: int, policy: CallPolicy, view: ReadView) -> FoundLink | None:
+        """Return the block of that number; None where no node has it."""
+        return await self._read("eth_getBlockByNumber", [hex(number), False], number, policy, view)
 
     async def _read(
         self, method: str, params: Sequence[object], number: int | None, policy: CallPolicy, view: ReadView
-    ) -> tuple[Link, str]:
-        """Return a link and its endpoint; HeightMissing for `null`, of which a newest block is none."""
-
+    ) -> FoundLink | None:
         def read(reply: Reply) -> tuple[Link, bool | None] | None:
             link = _link(reply.result)
-            if link is None:
-                if number is None:
-                    raise ValueError("no newest block")
+            if link is None and number is not None:
                 return None
-            if number is not None and link.number != number:
+            if link is None or number not in (None, link.number):
                 raise ValueError("another block than the one asked for")
             return link, self._contents.fits_block(reply.result)
 
         async def ask(policy: CallPolicy) -> tuple[tuple[Link, bool | None] | None, str]:
             found, reply = await ask_validated(
-                self._pool,
+                self.pool,
                 method,
-                lambda steered: self._pool.call(method, params, steered, deadline=view.deadline),
+                lambda steered: self.pool.call(method, params, steered, deadline=view.deadline),
                 read,
                 policy,
             )
             return found, reply.endpoint
 
-        try:
-            found, endpoint = await check_contents(self._pool, self._contents, "block", ask, policy)
-            if found is None and number is not None and policy.prefer is not None:
-                # A preferred node may be the one that lags.
-                found, endpoint = await ask(replace(policy, prefer=None))
-        except NotFound as error:
-            raise self._missing(number) from error
+        found, endpoint = await check_contents(self.pool, self._contents, "block", ask, policy)
         if found is None:
-            raise self._missing(number)
-        return found[0], endpoint
-
-    def _missing(self, number: int | None) -> HeightMissing:
-        return HeightMissing(f"{self._facts.slug} has no block {number}, or not yet")
+            return None
+        return FoundLink(found[0], endpoint, float(found[0].header.timestamp.seconds))
 
 
 def _link(result: bytes) -> Link | None:
@@ -145,7 +107,7 @@ def _link(result: bytes) -> Link | None:
 
 
 def _hash(text: str) -> str:
-    if len(bytes.fromhex(text.removeprefix("0x"))) * 2 != _HASH_DIGITS or not text.startswith("0x"):
+    if not text.startswith("0x") or len(bytes.fromhex(text[2:])) != _HASH_BYTES:
         raise ValueError("not a hash")
     return text.lower()
 
