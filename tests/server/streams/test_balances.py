@@ -1,4 +1,4 @@
-"""WatchBalances on a real EVM node: changes, reorganisations, what the node is asked, nodes that are away, bad input."""
+"""WatchBalances on a real EVM node: changes, reorganisations, what the node is asked, nodes away, bad input."""
 
 from __future__ import annotations
 
