@@ -12,7 +12,7 @@ from server.streams.feed import Feed
 from server.streams.replay import Replay
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 
     from server.chains.capabilities.following import FollowsBlocks, Link
     from server.streams.events import Event
@@ -40,7 +40,7 @@ class Followers:
         self._followed: dict[str, _Followed] = {}
         self._closing: set[asyncio.Task[None]] = set()
 
-    async def heads(self, slug: str) -> AsyncIterator[Link]:
+    async def heads(self, slug: str) -> AsyncGenerator[Link]:
         """Yield the newest believed block at once, then the newest whenever it changed, replacements included.
 
         What changes while the consumer is busy is left out but for the newest. It ends by cancellation alone.
@@ -62,7 +62,7 @@ class Followers:
         source: Source[Any],
         cursor: str = "",
         charge: Callable[[int], Awaitable[None]] | None = None,
-    ) -> AsyncIterator[Event]:
+    ) -> AsyncGenerator[Event]:
         """Yield the events of a source from a cursor on, or from now on; it ends by cancellation or an error.
 
         `charge` is awaited with one unit for each 1,000 blocks replayed.

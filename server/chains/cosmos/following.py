@@ -119,7 +119,7 @@ def _link_of_comet(body: bytes) -> Link:
 
 
 def _link(body: bytes, read: Callable[[str], bytes]) -> Link:
-    """Return the link that a block is, its hashes in the writing that `read` reads; ValueError, or msgspec's, if none."""
+    """Return the link that a block is, its hashes as `read` reads them; ValueError, or msgspec's error, for others."""
     block = msgspec.json.decode(body, type=_Block)
     header = block.block.header
     number, below = int(header.height), header.last_block_id or _Id()
