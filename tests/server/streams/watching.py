@@ -38,6 +38,7 @@ class Front(LatestOnly):
     def __init__(self, target: str, session: aiohttp.ClientSession) -> None:
         super().__init__(target, session)
         self.requests: list[list[str]] = []
+        self.params: list[list[Any]] = []
         self.is_away = False
 
     async def _answer(self, request: web.Request) -> web.Response:
@@ -46,6 +47,7 @@ class Front(LatestOnly):
         body = await request.json()
         items = body if isinstance(body, list) else [body]
         self.requests.append([item["method"] for item in items])
+        self.params += [item["params"] for item in items]
         async with self._session.post(self._target, json=body) as response:
             return web.Response(body=await response.read(), content_type="application/json")
 
