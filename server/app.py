@@ -110,9 +110,10 @@ class Gateway:
         self._servers: list[grpc.aio.Server] = []
         self._quotas = Quotas() if quotas is None else quotas
         self._admission = admission = _admission(settings, self._directory, self._quotas)
-        self._operations = operations = load_operations()
+        calls, watches = load_operations(), load_watches()
+        self._operations = operations = (*calls, *watches)
         self._access = AccessServicer(admission, self.states, usage)
-        by_path = {operation.path: operation for operation in (*operations, *load_watches())}
+        by_path = {operation.path: operation for operation in operations}
         typed = TypedServices(catalogue)
         self._health = HealthServicer((*working_services(operations), *typed.names))
 
@@ -121,7 +122,7 @@ class Gateway:
         published = PublishedCalls(catalogue, chains)
         if servicers is None:
             servicers = build_servicers(self._sources, chains, database, cache, catalogue, published)
-        servicers = (*servicers, BatchServicer(operations, self.channel, admission, usage))
+        servicers = (*servicers, BatchServicer(calls, watches, self.channel, admission, usage))
         collector.handlers.update(public_handlers(servicers))
         access_pb2_grpc.add_AccessServiceServicer_to_server(self._access, collector)  # type: ignore[no-untyped-call]
         publications = PublicationServicer(catalogue)

@@ -18,7 +18,7 @@ from aiohttp import HttpVersion11, hdrs, web
 from runtime.fair_share import FairShare
 from runtime.listening import client_network
 from runtime.metrics import count_http_request, observe_batch
-from runtime.operations import load_operations
+from runtime.operations import load_operations, load_watches
 from runtime.tracing import installed
 from transcoder.calls import Admission, check_key, missing_key, over_quota, quota_headers
 from transcoder.connections import Connections
@@ -135,7 +135,7 @@ class JsonRpcApp:
     ) -> None:
         self.discovery = Discovery(channel, profile)
         self._admission = Admission(channel)
-        self._batch = Batch(Index(load_operations(), channel, kept), self.discovery)
+        self._batch = Batch(Index((*load_operations(), *load_watches()), channel, kept), self.discovery)
         self._pages = Pages(self._admission, self.discovery, is_stopping, workers, generation)
         self._clients = clients
         self._cors = Cors(settings.cors_origins)

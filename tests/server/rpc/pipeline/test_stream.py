@@ -103,16 +103,15 @@ async def ended(call: Any) -> tuple[list[int], StatusCode, str, dict[str, str]]:
         async for received in call:
             numbers.append(received.block_number)
     except grpc.aio.AioRpcError as error:
-        packed = dict(error.trailing_metadata() or ())["grpc-status-details-bin"]
-        status = status_pb2.Status.FromString(packed)
-        assert status.message == error.details()
-        [info] = [
-            error_details_pb2.ErrorInfo.FromString(one.value)
-            for one in status.details
-            if one.Is(error_details_pb2.ErrorInfo.DESCRIPTOR)
-        ]
-        return numbers, error.code(), info.reason, dict(info.metadata)
+        return numbers, error.code(), *facts_of(error)
     return numbers, await call.code(), "", {}
+
+
+def facts_of(error: grpc.aio.AioRpcError) -> tuple[str, dict[str, str]]:
+    status = status_pb2.Status.FromString(dict(error.trailing_metadata() or ())["grpc-status-details-bin"])
+    kind = error_details_pb2.ErrorInfo
+    [info] = [kind.FromString(one.value) for one in status.details if one.Is(kind.DESCRIPTOR)]
+    return info.reason, dict(info.metadata)
 
 
 async def trailing(call: Any) -> dict[str, Any]:
@@ -283,9 +282,6 @@ async def test_a_stopping_gateway_ends_its_streams_and_opens_none(gateway: Gatew
     assert kinds == {"ErrorInfo", "RetryInfo", "RequestInfo"}
     assert b"after 0" in status.SerializeToString()
     assert (await ended(gateway.watch()))[:3] == ([], StatusCode.UNAVAILABLE, "UPSTREAM_UNAVAILABLE")
-
-
-REVOKED = ("revoke", "KEY_INVALID")
 
 
 @pytest.mark.parametrize(
