@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from server.chains.capabilities.following import Link
     from server.chains.registry import Chain, Chains
     from server.streams.chain_values import Heads
-    from server.streams.values import Charge, Moment, Seen
+    from server.streams.values import Charge, Moment
 
 READ_SECONDS = 10.0
 """How long the nodes have for a look."""
@@ -94,46 +94,48 @@ class ReceiptWatches:
         slug = request.chain
         wanted = self._chains.capability(slug, ReadsTransactions).transaction_hash(request.hash)
         watch = self._values.of(slug).watch([wanted], asyncio.Event())
-        last = stream_state_pb2.WatchReceiptResponse(chain=slug, hash=wanted, state=_UNKNOWN)
-        is_first = True
+        last = stream_state_pb2.WatchedTransaction(state=_UNKNOWN)
+        content: object = None
         async with aclosing(read_looks((watch,), charge)) as looks:
             async for _, seen in looks:
-                response = self._next(last, seen[wanted], request.confirmations)
-                if not is_first and response == last:
+                placement, moment = seen[wanted].outcome, seen[wanted].moment
+                response = stream_state_pb2.WatchReceiptResponse(chain=slug, hash=wanted)
+                if isinstance(placement, GatewayError):
+                    if content != placement.reason:
+                        content = placement.reason
+                        response.error.CopyFrom(self._row_error(placement))
+                        yield Event(response.SerializeToString())
                     continue
-                is_first = False
-                last, event = response, _with_receipt(response, last, seen[wanted])
-                yield Event(event.SerializeToString())
-                if response.state == _CONFIRMED:
+                transaction = _next(last, placement, moment, request.confirmations)
+                if transaction == content:
+                    continue
+                response.value.CopyFrom(transaction)
+                _add_receipt(response.value, last, placement)
+                content = last = transaction
+                yield Event(response.SerializeToString())
+                if transaction.state == _CONFIRMED:
                     return
 
     async def close(self) -> None:
         """Read nothing any more."""
         await self._values.close()
 
-    def _next(
-        self, last: stream_state_pb2.WatchReceiptResponse, seen: Seen[Placement], confirmations: int
-    ) -> stream_state_pb2.WatchReceiptResponse:
-        """Return the state, without the receipt, after the last one that was sent."""
-        response = stream_state_pb2.WatchReceiptResponse(chain=last.chain, hash=last.hash)
-        placement, moment = seen.outcome, seen.moment
-        if isinstance(placement, GatewayError):
-            response.CopyFrom(last)
-            error = self._row_error(placement)
-            if error.reason != last.error.reason:
-                response.error.CopyFrom(error)
-            return response
-        response.stalled = moment.is_stalled
-        if placement.receipt is None or moment.head is None:
-            # What was known once, or even in a block, is waited for again.
-            response.state = _PENDING if placement.is_known or last.state != _UNKNOWN else _UNKNOWN
-            return response
-        response.confirmations = moment.head.number - placement.block + 1
-        response.state = _CONFIRMED if response.confirmations >= confirmations else _INCLUDED
-        response.block_number = placement.block
-        if placement.block_hash:
-            response.block_hash = placement.block_hash
-        return response
+
+def _next(
+    last: stream_state_pb2.WatchedTransaction, placement: Placement, moment: Moment, confirmations: int
+) -> stream_state_pb2.WatchedTransaction:
+    """Return how far the transaction is, without its receipt, after the last that was sent."""
+    found = stream_state_pb2.WatchedTransaction(stalled=moment.is_stalled)
+    if placement.receipt is None or moment.head is None:
+        # What was known once, or even in a block, is waited for again.
+        found.state = _PENDING if placement.is_known or last.state != _UNKNOWN else _UNKNOWN
+        return found
+    found.confirmations = moment.head.number - placement.block + 1
+    found.state = _CONFIRMED if found.confirmations >= confirmations else _INCLUDED
+    found.block_number = placement.block
+    if placement.block_hash:
+        found.block_hash = placement.block_hash
+    return found
 
 
 async def _read(
@@ -190,20 +192,12 @@ def _is_same(one: str, other: str) -> bool:
     return int(one, 16) == int(other, 16)
 
 
-def _with_receipt(
-    response: stream_state_pb2.WatchReceiptResponse,
-    last: stream_state_pb2.WatchReceiptResponse,
-    seen: Seen[Placement],
-) -> stream_state_pb2.WatchReceiptResponse:
-    """Return what is sent: with the receipt where its block is new to the reader, and with the last state."""
-    placement = seen.outcome
-    if isinstance(placement, GatewayError) or placement.receipt is None:
-        return response
-    is_new = (response.block_number, response.block_hash) != (last.block_number, last.block_hash)
-    if not (is_new or response.state == _CONFIRMED):
-        return response
-    sent = stream_state_pb2.WatchReceiptResponse()
-    sent.CopyFrom(response)
-    family = placement.receipt.WhichOneof("receipt")
-    getattr(sent.receipt, family).CopyFrom(getattr(placement.receipt, family))
-    return sent
+def _add_receipt(
+    found: stream_state_pb2.WatchedTransaction, last: stream_state_pb2.WatchedTransaction, placement: Placement
+) -> None:
+    """Add the receipt where its block is new to the reader, and to the last state."""
+    if placement.receipt is None:
+        return
+    if found.state == _CONFIRMED or (found.block_number, found.block_hash) != (last.block_number, last.block_hash):
+        family = placement.receipt.WhichOneof("receipt")
+        getattr(found.receipt, family).CopyFrom(getattr(placement.receipt, family))

@@ -104,14 +104,14 @@ async def test_a_receipt_ends_its_stream(watcher: Watcher) -> None:
     sent = await watcher.node.send(NOBODY, value=5)
     call = watcher.watch("watchReceipt", chain=SLUG, hash=sent["transactionHash"])
     events = [event async for event in call]
-    assert [event.state for event in events] == [stream_state_pb2.RECEIPT_STATE_CONFIRMED]
-    assert events[0].receipt.evm.transaction_hash == sent["transactionHash"]
+    assert [event.value.state for event in events] == [stream_state_pb2.RECEIPT_STATE_CONFIRMED]
+    assert events[0].value.receipt.evm.transaction_hash == sent["transactionHash"]
     assert await call.code() == StatusCode.OK
     # A unit of the call, and one of the look.
     assert dict(await call.trailing_metadata())["x-waypost-cost"] == "2"
     pending = await watcher.node.call("eth_sendTransaction", {"from": OWNER, "to": ALICE, "value": "0x1"})
     events = [event async for event in watcher.watch("watchReceipt", chain=SLUG, hash=pending)]
-    assert events[-1].state == stream_state_pb2.RECEIPT_STATE_CONFIRMED
+    assert events[-1].value.state == stream_state_pb2.RECEIPT_STATE_CONFIRMED
 
 
 async def test_prices_that_no_source_has_are_errors(watcher: Watcher) -> None:

@@ -70,22 +70,22 @@ async def test_a_transaction_from_its_sending_to_its_last_confirmation(gateway: 
     wanted = await send(node)
     stream = watch(gateway, wanted.upper().replace("X", "x"), confirmations=3)
     waiting = await stream.next()
-    assert (waiting.chain, waiting.hash, waiting.state) == ("ethereum", wanted, PENDING)
-    assert not waiting.HasField("receipt")
+    assert (waiting.chain, waiting.hash, waiting.value.state) == ("ethereum", wanted, PENDING)
+    assert not waiting.value.HasField("receipt")
     await node.call("anvil_mine", "0x1")
     included = await stream.next()
     block = await node.block("latest")
-    assert (included.state, included.confirmations) == (INCLUDED, 1)
-    assert (included.block_number, included.block_hash) == (int(block["number"], 16), block["hash"])
-    assert included.receipt.evm.status == receipt_pb2.RECEIPT_STATUS_SUCCESS
-    assert included.receipt.evm.transaction_hash == wanted
+    assert (included.value.state, included.value.confirmations) == (INCLUDED, 1)
+    assert (included.value.block_number, included.value.block_hash) == (int(block["number"], 16), block["hash"])
+    assert included.value.receipt.evm.status == receipt_pb2.RECEIPT_STATUS_SUCCESS
+    assert included.value.receipt.evm.transaction_hash == wanted
     await node.call("anvil_mine", "0x1")
     second = await stream.next()
-    assert (second.state, second.confirmations, second.HasField("receipt")) == (INCLUDED, 2, False)
+    assert (second.value.state, second.value.confirmations, second.value.HasField("receipt")) == (INCLUDED, 2, False)
     await node.call("anvil_mine", "0x1")
     last = await stream.next()
-    assert (last.state, last.confirmations) == (CONFIRMED, 3)
-    assert last.receipt == included.receipt
+    assert (last.value.state, last.value.confirmations) == (CONFIRMED, 3)
+    assert last.value.receipt == included.value.receipt
     await ends(stream)
     assert set(stream.paid) == {1}
 
@@ -95,7 +95,7 @@ async def test_one_that_is_confirmed_already_is_sent_at_once(gateway: Watching, 
     await node.call("anvil_mine", "0x5")
     stream = watch(gateway, wanted, confirmations=5)
     only = await stream.next()
-    assert (only.state, only.confirmations, only.HasField("receipt")) == (CONFIRMED, 5, True)
+    assert (only.value.state, only.value.confirmations, only.value.HasField("receipt")) == (CONFIRMED, 5, True)
     await ends(stream)
 
 
@@ -106,10 +106,10 @@ async def test_one_that_is_unknown_is_waited_for(gateway: Watching, node: Anvil)
     await node.call("anvil_dropAllTransactions")
     stream = watch(gateway, wanted)
     unknown = await stream.next()
-    assert (unknown.state, unknown.confirmations) == (UNKNOWN, 0)
+    assert (unknown.value.state, unknown.value.confirmations) == (UNKNOWN, 0)
     assert await send(node) == wanted
     await node.call("anvil_mine", "0x1")
-    assert (await stream.next()).state == CONFIRMED
+    assert (await stream.next()).value.state == CONFIRMED
     await ends(stream)
 
 
@@ -119,20 +119,20 @@ async def test_a_reorganisation_takes_it_out_and_another_block_takes_it_in(gatew
     await node.call("anvil_mine", "0x1")
     stream = watch(gateway, wanted, confirmations=4)
     included = await stream.next()
-    assert (included.state, included.confirmations) == (INCLUDED, 1)
+    assert (included.value.state, included.value.confirmations) == (INCLUDED, 1)
     assert await node.call("evm_revert", before)
     await node.call("anvil_dropAllTransactions")
     await node.call("anvil_mine", "0x3")
     gone = await stream.next()
-    assert (gone.state, gone.confirmations, gone.HasField("block_number")) == (PENDING, 0, False)
+    assert (gone.value.state, gone.value.confirmations, gone.value.HasField("block_number")) == (PENDING, 0, False)
     assert await send(node) == wanted
     await node.call("anvil_mine", "0x1")
     again = await stream.next()
-    assert (again.state, again.block_number) == (INCLUDED, included.block_number + 3)
-    assert again.block_hash != included.block_hash
-    assert again.receipt.evm.block_number == again.block_number
+    assert (again.value.state, again.value.block_number) == (INCLUDED, included.value.block_number + 3)
+    assert again.value.block_hash != included.value.block_hash
+    assert again.value.receipt.evm.block_number == again.value.block_number
     await node.call("anvil_mine", "0x3")
-    assert (await stream.next()).state == CONFIRMED
+    assert (await stream.next()).value.state == CONFIRMED
     await ends(stream)
 
 
@@ -144,14 +144,14 @@ async def test_a_confirmation_costs_a_header_and_equal_streams_share_it(
     number = (await node.block("latest"))["number"]
     streams = [watch(gateway, wanted, confirmations=1000) for _ in range(5)]
     for stream in streams:
-        assert (await stream.next()).confirmations == 1
+        assert (await stream.next()).value.confirmations == 1
     methods = ("eth_getTransactionReceipt", "eth_getTransactionByHash")
     assert front.asked(*methods) == [sorted(methods, reverse=True)]
     front.requests.clear()
     front.params.clear()
     await node.call("anvil_mine", "0x1")
     for stream in streams:
-        assert (await stream.next()).confirmations == 2
+        assert (await stream.next()).value.confirmations == 2
     assert front.asked(*methods) == []
     assert front.params.count([number, False]) == 1
 
@@ -163,32 +163,32 @@ async def test_nodes_that_are_away_are_an_error_once(
     monkeypatch.setattr(chain_values, "_STALLED_BLOCKS", 0)
     wanted = await send(node)
     stream = watch(gateway, wanted, confirmations=2)
-    assert (await stream.next()).state == PENDING
+    assert (await stream.next()).value.state == PENDING
     front.is_away = True
     while not (lost := await stream.next()).HasField("error"):
-        assert lost.stalled
-    assert (lost.state, lost.error.reason) == (PENDING, common_pb2.REASON_UPSTREAM_UNAVAILABLE)
+        assert lost.value.stalled
+    assert (lost.HasField("value"), lost.error.reason) == (False, common_pb2.REASON_UPSTREAM_UNAVAILABLE)
     front.is_away = False
     again = await stream.next()
-    assert (again.state, again.HasField("error")) == (PENDING, False)
+    assert (again.value.state, again.HasField("error")) == (PENDING, False)
     await node.call("anvil_mine", "0x2")
-    while (again := await stream.next()).state == PENDING:
+    while (again := await stream.next()).value.state == PENDING:
         assert not again.HasField("error")
-    assert again.state == CONFIRMED
+    assert again.value.state == CONFIRMED
 
 
 async def test_cosmos_counts_blocks_of_a_chain_that_replaces_none(plain_session: aiohttp.ClientSession) -> None:
     async with open_hub(plain_session) as hub, watching(hub.settings) as gateway:
         data = await hub.sign(1)
         stream = watch(gateway, hash_of(data).lower(), confirmations=2, chain="cosmoshub")
-        assert (await stream.next()).state == UNKNOWN
+        assert (await stream.next()).value.state == UNKNOWN
         await hub.send(data)
         included = await stream.next()
-        assert (included.state, included.hash) == (INCLUDED, hash_of(data))
-        assert (included.confirmations, included.HasField("block_hash")) == (1, False)
-        assert included.receipt.cosmos.tx_response.height == included.block_number
+        assert (included.value.state, included.hash) == (INCLUDED, hash_of(data))
+        assert (included.value.confirmations, included.value.HasField("block_hash")) == (1, False)
+        assert included.value.receipt.cosmos.tx_response.height == included.value.block_number
         await hub.send(await hub.sign(2))
-        assert (await stream.next()).state == CONFIRMED
+        assert (await stream.next()).value.state == CONFIRMED
         await ends(stream)
 
 
@@ -199,14 +199,14 @@ async def test_starknet_names_the_block(plain_session: aiohttp.ClientSession) ->
         async with watching({"starknet": settings_of(node.endpoints["starknet"])}) as gateway:
             wanted = await node.call("devnet_transfer", known_starknet.USDC, known_starknet.BOB, "0x1")
             stream = watch(gateway, wanted, confirmations=2, chain="starknet")
-            assert (await stream.next()).state == PENDING
+            assert (await stream.next()).value.state == PENDING
             await node.call("devnet_mine", 1)
             included = await stream.next()
-            assert (included.state, included.confirmations) == (INCLUDED, 1)
-            block = await node.call("starknet_getBlockWithTxHashes", {"block_number": included.block_number})
-            assert int(included.block_hash, 16) == int(block["block_hash"], 16)
+            assert (included.value.state, included.value.confirmations) == (INCLUDED, 1)
+            block = await node.call("starknet_getBlockWithTxHashes", {"block_number": included.value.block_number})
+            assert int(included.value.block_hash, 16) == int(block["block_hash"], 16)
             await node.call("devnet_mine", 1)
-            assert (await stream.next()).receipt.starknet.transaction_hash == included.hash
+            assert (await stream.next()).value.receipt.starknet.transaction_hash == included.hash
             await ends(stream)
         await node.stop()
 
