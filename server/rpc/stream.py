@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from waypost.v1 import stream_pb2_grpc
 
-from server.rpc.pipeline.stream import charge
 from server.rpc.rows import check_items
 from server.streams.blocks import BLOCKS
 
@@ -21,22 +20,29 @@ if TYPE_CHECKING:
     from server.streams.follower import Followers
     from server.streams.prices import PriceWatches
     from server.streams.receipts import ReceiptWatches
+    from server.streams.values import Charge
 
 
 class StreamServicer(stream_pb2_grpc.StreamServiceServicer):
-    """Streams of what happens on chains, and of values; what they look at is charged to who called."""
+    """Streams of what happens on chains, and of values; `charge` takes units of the quota of the stream served."""
 
     def __init__(
-        self, followers: Followers, balances: BalanceWatches, prices: PriceWatches, receipts: ReceiptWatches
+        self,
+        followers: Followers,
+        charge: Charge,
+        balances: BalanceWatches,
+        prices: PriceWatches,
+        receipts: ReceiptWatches,
     ) -> None:
         self._followers = followers
+        self._charge = charge
         self._balances = balances
         self._prices = prices
         self._receipts = receipts
 
     async def WatchBlocks(self, request: stream_pb2.WatchBlocksRequest, context: Any) -> AsyncIterator[Event]:
         """Yield the headers of a chain's blocks."""
-        events = self._followers.watch(request.chain, BLOCKS, request.cursor, charge)
+        events = self._followers.watch(request.chain, BLOCKS, request.cursor, self._charge)
         async with aclosing(events):
             async for event in events:
                 yield event
@@ -44,12 +50,12 @@ class StreamServicer(stream_pb2_grpc.StreamServiceServicer):
     def WatchBalances(self, request: stream_state_pb2.WatchBalancesRequest, context: Any) -> AsyncGenerator[Event]:
         """Yield the balances of accounts, then each one that changes."""
         check_items(self._balances.check, request.items)
-        return self._balances.watch(request, charge)
+        return self._balances.watch(request, self._charge)
 
     def WatchPrices(self, request: stream_state_pb2.WatchPricesRequest, context: Any) -> AsyncGenerator[Event]:
         """Yield the prices of tokens, then each one that changes."""
-        return self._prices.watch(request, charge)
+        return self._prices.watch(request, self._charge)
 
     def WatchReceipt(self, request: stream_state_pb2.WatchReceiptRequest, context: Any) -> AsyncGenerator[Event]:
         """Yield how far a transaction is; ends once it has the confirmations wanted."""
-        return self._receipts.watch(request, charge)
+        return self._receipts.watch(request, self._charge)

@@ -31,8 +31,8 @@ class Link:
 class FollowsBlocks(Protocol):
     """Can read the headers by which a chain is followed; hashes are in one writing, whichever endpoint answers.
 
-    `avoid` are labels of endpoints to ask last. Each read settles the endpoint of its view, and prefers the one that
-    the view has: links of one view are of one node's chain where that node can be had.
+    `avoid` are labels of endpoints to ask last. A read prefers the endpoint of its view: links of one view are of one
+    node's chain where that node can be had. That of the newest block sets the view's endpoint to the one that answered.
     """
 
     finalizes_at_once: bool

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,12 @@ from tests.server.chains.evm.nodes import Anvil
 from tests.tallies import CallTally
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Mapping, Sequence
+
+
+SLUG = "ethereum"
+BEGIN = 80
+"""The height that `node` has at first."""
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -31,30 +35,35 @@ async def plain_session() -> AsyncIterator[aiohttp.ClientSession]:
 async def node(plain_session: aiohttp.ClientSession) -> AsyncIterator[Anvil]:
     """A chain of 80 blocks that makes one only when asked to, and calls the one 64 below the newest final."""
     node = await Anvil.start(plain_session, "--chain-id", "1")
-    await node.call("anvil_mine", hex(80))
+    await node.call("anvil_mine", hex(BEGIN))
     yield node
     node.stop()
 
 
+async def chain_of(node: Anvil, above: int) -> dict[int, str]:
+    """Return the node's blocks above a height."""
+    height = int(await node.call("eth_blockNumber"), 16)
+    blocks = [await node.call("eth_getBlockByNumber", hex(number), False) for number in range(above + 1, height + 1)]
+    return {int(block["number"], 16): block["hash"] for block in blocks}
+
+
 class Gateway:
-    """The followers of one process on nodes by their addresses, and what they sent."""
+    """The followers of one process on some nodes, and what they sent."""
 
     def __init__(self, chains: Chains, tally: CallTally) -> None:
+        self.chains = chains
         self.tally = tally
         self.followers = Followers(
             lambda slug: (chains.capability(slug, FollowsBlocks), chains.get(slug).facts.block_time)
         )
 
-    async def look(self, slug: str = "ethereum") -> None:
-        """Have the chain looked at now and a little later: what must last is looked at twice."""
-        self.followers.wake(slug)
-        await asyncio.sleep(0)
-
 
 @asynccontextmanager
-async def open_gateway(*urls: str, slug: str = "ethereum", **chain: Any) -> AsyncIterator[Gateway]:
-    """Open followers of a chain that is read from these addresses, labelled `a`, `b` and so on."""
-    endpoints: list[Mapping[str, str]] = [{"label": "abcdef"[at], "url": url} for at, url in enumerate(urls)]
+async def open_gateway(
+    *urls: str, slug: str = "ethereum", endpoints: Sequence[Mapping[str, str]] = (), **chain: Any
+) -> AsyncIterator[Gateway]:
+    """Open followers of a chain on these endpoints, or on these addresses, labelled `a`, `b` and so on."""
+    endpoints = endpoints or [{"label": "abcdef"[at], "url": url} for at, url in enumerate(urls)]
     settings = Settings.model_validate({"profile": "devnet", "chains": {slug: {"endpoints": endpoints, **chain}}})
     http, tally = open_session(settings.outbound), CallTally()
     chains = Chains.load(settings, http, observer=tally)
@@ -65,3 +74,9 @@ async def open_gateway(*urls: str, slug: str = "ethereum", **chain: Any) -> Asyn
         await gateway.followers.close()
         await chains.close()
         await http.close()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def gateway(node: Anvil) -> AsyncIterator[Gateway]:
+    async with open_gateway(node.url) as opened:
+        yield opened
