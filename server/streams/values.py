@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from contextlib import aclosing
 from contextvars import Context
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
@@ -29,6 +30,7 @@ PACE_SECONDS = 2.0
 
 # What was older than the block that it was read for is read again: after the pace, then twice as late each time.
 _MOST_REPEATS = 6
+_WOKEN_AT_ONCE = 100
 
 
 class Moment(NamedTuple):
@@ -144,6 +146,7 @@ class WatchedValues(Generic[Item, Value]):
         self._pace = pace
         self._watchers: dict[Item, set[Watch[Item, Value]]] = {}
         self._asking: set[Watch[Item, Value]] = set()
+        self._ready: deque[Watch[Item, Value]] = deque()
         self._moment = Moment()
         # How many moments there were; a value is as of one of them.
         self._turn = 0
@@ -231,7 +234,16 @@ class WatchedValues(Generic[Item, Value]):
     def _finish(self, watch: Watch[Item, Value]) -> None:
         self._asking.discard(watch)
         watch.is_ready = True
-        watch.wake.set()
+        if not self._ready:
+            asyncio.get_running_loop().call_soon(self._wake_some)
+        self._ready.append(watch)
+
+    def _wake_some(self) -> None:
+        """Wake the streams that are ready, a part of them in each turn of the loop: others have their turns between."""
+        for _ in range(min(_WOKEN_AT_ONCE, len(self._ready))):
+            self._ready.popleft().wake.set()
+        if self._ready:
+            asyncio.get_running_loop().call_soon(self._wake_some)
 
     def _plan(self, *, is_at_once: bool) -> None:
         """Look when the pace allows it, or at once, together with all who ask in this turn of the loop."""
