@@ -16,6 +16,7 @@ from server.streams.balances import BalanceWatches
 from server.streams.follower import Followers
 from server.streams.receipts import ReceiptWatches
 from server.upstream import open_session
+from server.upstream.cache import open_cache
 from tests.server.chains.evm.nodes import LatestOnly
 
 if TYPE_CHECKING:
@@ -124,11 +125,14 @@ async def watching(chains: Mapping[str, Any]) -> AsyncIterator[Watching]:
     """Open streams over chains: their settings by slug."""
     settings = Settings.model_validate({"profile": "devnet", "chains": dict(chains)})
     async with open_session(settings.outbound) as http:
-        opened = Watching(Chains.load(settings, http), tuple(chains))
+        cache = open_cache(settings)
+        opened = Watching(Chains.load(settings, http, cache=cache), tuple(chains))
         try:
             yield opened
         finally:
             await opened.close()
+            if cache is not None:
+                await cache.close()
 
 
 def on(*urls: str) -> dict[str, Any]:
