@@ -18,7 +18,7 @@ from aiohttp import HttpVersion11, hdrs, web
 from runtime.fair_share import FairShare
 from runtime.listening import client_network
 from runtime.metrics import count_http_request
-from runtime.operations import load_operations
+from runtime.operations import load_operations, load_watches
 from runtime.tracing import installed
 from transcoder.calls import Admission, check_key, missing_key, over_quota, quota_headers
 from transcoder.connections import Connections
@@ -28,6 +28,8 @@ from transcoder.errors import Failure, internal
 from transcoder.exchange import (
     REQUEST_ID,
     SERVER,
+    SOCKET_ROUTE,
+    STREAM_ROUTE,
     Clients,
     Cors,
     Exchange,
@@ -48,6 +50,11 @@ from transcoder.requests import (
     unacceptable,
 )
 from transcoder.responses import WholeResponse, closing, error_response, seconds, status_of
+from transcoder.server_sent_events import EventStreams
+from transcoder.sockets import Sockets
+from transcoder.subscriptions import ApiSpeaker
+from transcoder.upgrades import Refusal, Upgrades, answered
+from transcoder.watches import Watches
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -57,11 +64,14 @@ if TYPE_CHECKING:
     from transcoder.dispatch import Answer
     from transcoder.kept import KeptAnswers
     from transcoder.pages import Parts
+    from transcoder.sockets import Socket
 
 ANSWER: web.AppKey[Callable[[Any], Awaitable[web.StreamResponse]]] = web.AppKey("answer")
 """The application's only handler, for a server that needs no routing."""
 CONNECTIONS: web.AppKey[Connections] = web.AppKey("connections")
 """Which connections may be open, for a server that bounds them."""
+UPGRADES: web.AppKey[Upgrades] = web.AppKey("upgrades")
+"""What stays open, for a server that ends it."""
 
 MOST_OPEN_PER_KEY = 256
 MOST_OPEN_PER_DEMO_CLIENT = 4
@@ -69,6 +79,7 @@ MOST_OPEN_ON_DEMO = 128
 """Most bodies that are still arriving; those that come with their headers do not count."""
 
 _API = re.compile(r"/(?:([^/]*)/)?v1")
+_OPEN = re.compile(r"/(?:(?P<key>[^/]*)/)?v1/(?:ws|stream/(?P<watch>[^/]*))")
 _log = logging.getLogger(__name__)
 
 
@@ -94,14 +105,15 @@ def create_app(
     """
     clients = Clients(settings.trusted_proxies)
     connections = Connections(settings, clients)
-    rpc = JsonRpcApp(
-        channel, settings, credential, is_stopping, workers, generation, clients, connections.admitted, kept, profile
-    )
     tracer = installed()
+    rpc = JsonRpcApp(
+        channel, settings, credential, is_stopping, workers, generation, clients, connections, kept, profile, tracer
+    )
     handle = rpc.handle if tracer is None else rpc.traced(tracer)
     app = web.Application(client_max_size=settings.max_body_bytes)
     app[ANSWER] = handle
     app[CONNECTIONS] = connections
+    app[UPGRADES] = rpc.upgrades
     app.on_startup.append(rpc.discovery.prepare)
     app.router.add_route("*", "/{path:.*}", handle, expect_handler=_leave_expectations)
     return app
@@ -123,9 +135,10 @@ class JsonRpcApp:
         workers: Callable[[], dict[str, int] | None],
         generation: Callable[[], int | None],
         clients: Clients,
-        admitted: set[Any],
+        connections: Connections,
         kept: KeptAnswers | None = None,
         profile: str = "mainnet",
+        tracer: Tracer | None = None,
     ) -> None:
         self.discovery = Discovery(channel, profile)
         self._admission = Admission(channel)
@@ -136,19 +149,24 @@ class JsonRpcApp:
         self._credential = credential
         self._exchange: Callable[[str, str, str | None, bool], Exchange] = Exchange
         in_flight = FairShare(settings.max_in_flight)
-        self._messages = Messages(self._admission, self._batch, in_flight, admitted)
+        self._messages = Messages(self._admission, self._batch, in_flight, connections.admitted)
+        self._tracer = tracer
         pace = (settings.body_timeout, settings.min_transfer_rate)
         keyed = OpenBodies(MOST_OPEN_PER_KEY, settings.max_in_flight)
         self._bodies = BodyReader(settings.max_body_bytes, *pace, keyed)
         demo = OpenBodies(MOST_OPEN_PER_DEMO_CLIENT, MOST_OPEN_ON_DEMO)
+        self.upgrades = Upgrades(self._admission, connections, settings, self._base)
+        self._watches = Watches(load_watches(), channel)
+        self._sockets = Sockets(self.upgrades, settings, credential, keyed)
+        self._event_streams = EventStreams(self.upgrades, self._admission, self._watches)
         self._demo_bodies = BodyReader(min(SMALL, settings.max_body_bytes), *pace, demo)
 
-    def traced(self, tracer: Tracer) -> Callable[[web.BaseRequest], Awaitable[web.Response]]:
+    def traced(self, tracer: Tracer) -> Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]:
         """Return a `handle` that puts a span around each request to the API, of which its calls are part."""
         handle, self._exchange = trace_requests(tracer, self.handle, _API.fullmatch)
         return handle
 
-    async def handle(self, request: web.BaseRequest) -> web.Response:
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer any request; every failure becomes a JSON error object."""
         began = asyncio.get_running_loop().time()
         given = request.headers
@@ -166,7 +184,14 @@ class JsonRpcApp:
             if broken is not None:
                 response = closing(error_response(*broken, exchange, headers))
             elif api is None:
-                response = await self._page(request, path, exchange, headers)
+                place = _OPEN.fullmatch(path)
+                if place is None:
+                    response = await self._page(request, path, exchange, headers)
+                elif request.method == hdrs.METH_GET:
+                    return await self._stay_open(request, place, exchange, headers)
+                else:
+                    message = "open this with GET; the API is at POST /<API_KEY>/v1"
+                    response = self._not_allowed(request, "GET", message, exchange, headers)
             elif request.method != hdrs.METH_POST:
                 message = "send JSON-RPC 2.0 requests with POST"
                 response = self._not_allowed(request, "POST", message, exchange, headers)
@@ -220,6 +245,35 @@ class JsonRpcApp:
         if left.limit and not left.remaining:
             headers.update(quota_headers(left))
             raise over_quota(left)
+
+    async def _stay_open(
+        self, request: web.BaseRequest, place: re.Match[str], exchange: Exchange, headers: dict[str, str]
+    ) -> web.StreamResponse:
+        """Serve a socket or an event stream until its end."""
+        key, watch = place["key"], place["watch"]
+        if self._tracer is not None:
+            route = SOCKET_ROUTE if watch is None else STREAM_ROUTE
+            exchange.trace(self._tracer.start_http(request.method, route, request.headers.get("traceparent")))
+        try:
+            if watch is not None:
+                return await self._event_streams.serve(request, key, watch, exchange, headers)
+            return await self._sockets.serve(request, key, exchange, headers, partial(self._speaker, request))
+        except Refusal as refusal:
+            answered(exchange, refusal.status)
+            return error_response(refusal.failure, refusal.status, exchange, headers)
+        except Exception as failure:
+            if isinstance(failure, ConnectionError) or not request.writer.output_size:
+                raise
+            _log.exception("what stayed open failed", extra=exchange.log_ids())
+            raise ConnectionError("the answer has begun already") from None
+        finally:
+            if exchange.span is not None:
+                # The client has gone, or a defect is answered.
+                exchange.span.end({})
+
+    def _speaker(self, request: web.BaseRequest, socket: Socket, segment: str) -> ApiSpeaker:
+        base = partial(self._base, request)
+        return ApiSpeaker(socket, segment, self._messages, self._admission, self._watches, base, request.protocol)
 
     async def _page(
         self, request: web.BaseRequest, path: str, exchange: Exchange, headers: dict[str, str]
