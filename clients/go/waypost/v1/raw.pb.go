@@ -36,7 +36,7 @@ type ChainRpcRequest struct {
 	Params *NativeJson `protobuf:"bytes,3,opt,name=params,proto3" json:"params,omitempty"`
 	// Whether an error of the node itself is the answer, as `failure`, instead of a status of the gateway's. Equal calls
 	// then share one answer, and short ones a request to the node.
-	NodeErrors    bool `protobuf:"varint,4,opt,name=node_errors,json=nodeErrors,proto3" json:"node_errors,omitempty"`
+	NodeErrors    *bool `protobuf:"varint,4,opt,name=node_errors,json=nodeErrors,proto3,oneof" json:"node_errors,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -93,8 +93,8 @@ func (x *ChainRpcRequest) GetParams() *NativeJson {
 }
 
 func (x *ChainRpcRequest) GetNodeErrors() bool {
-	if x != nil {
-		return x.NodeErrors
+	if x != nil && x.NodeErrors != nil {
+		return *x.NodeErrors
 	}
 	return false
 }
@@ -339,7 +339,7 @@ var File_waypost_v1_raw_proto protoreflect.FileDescriptor
 const file_waypost_v1_raw_proto_rawDesc = "" +
 	"\n" +
 	"\x14waypost/v1/raw.proto\x12\n" +
-	"waypost.v1\x1a waypost/options/v1/options.proto\x1a\x17waypost/v1/common.proto\"\xdc\x01\n" +
+	"waypost.v1\x1a waypost/options/v1/options.proto\x1a\x17waypost/v1/common.proto\"\xf7\x01\n" +
 	"\x0fChainRpcRequest\x12,\n" +
 	"\x05chain\x18\x01 \x01(\tB\x16\xf2\xbaɬ\n" +
 	"\x10\b\x01\x10\x01b\n" +
@@ -348,10 +348,11 @@ const file_waypost_v1_raw_proto_rawDesc = "" +
 	"\x15\x10\x01(dX\x01b\r\"eth_chainId\"R\x06method\x12:\n" +
 	"\x06params\x18\x03 \x01(\v2\x16.waypost.v1.NativeJsonB\n" +
 	"\xf2\xbaɬ\n" +
-	"\x04b\x02[]R\x06params\x12*\n" +
-	"\vnode_errors\x18\x04 \x01(\bB\t\xf2\xbaɬ\n" +
-	"\x03\xa0\x01\x01R\n" +
-	"nodeErrors\"\x8b\x01\n" +
+	"\x04b\x02[]R\x06params\x125\n" +
+	"\vnode_errors\x18\x04 \x01(\bB\x0f\xf2\xbaɬ\n" +
+	"\tb\x04true\xa0\x01\x01H\x00R\n" +
+	"nodeErrors\x88\x01\x01B\x0e\n" +
+	"\f_node_errors\"\x8b\x01\n" +
 	"\tNodeError\x12!\n" +
 	"\x04code\x18\x01 \x01(\x03B\b\xf2\xbaɬ\n" +
 	"\x028\x01H\x00R\x04code\x88\x01\x01\x12\x18\n" +
@@ -421,6 +422,7 @@ func file_waypost_v1_raw_proto_init() {
 		return
 	}
 	file_waypost_v1_common_proto_init()
+	file_waypost_v1_raw_proto_msgTypes[0].OneofWrappers = []any{}
 	file_waypost_v1_raw_proto_msgTypes[1].OneofWrappers = []any{}
 	file_waypost_v1_raw_proto_msgTypes[2].OneofWrappers = []any{}
 	file_waypost_v1_raw_proto_msgTypes[3].OneofWrappers = []any{
