@@ -200,9 +200,10 @@ class Socket:
     async def leave(self) -> None:
         """End it because the gateway stops, once what is being answered is."""
         try:
-            if self._speaker is not None:
-                async with asyncio.timeout(CLOSING_SECONDS):
-                    await self._speaker.leave()
+            if self._speaker is None:
+                raise ConnectionError("the client has not taken the upgrade yet")
+            async with asyncio.timeout(CLOSING_SECONDS):
+                await self._speaker.leave()
             if self._calls:
                 await asyncio.wait(self._calls)
             async with asyncio.timeout(2 * CLOSING_SECONDS):
