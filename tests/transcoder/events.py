@@ -37,7 +37,8 @@ class Blocks:
     async def __call__(self, request: Any, context: Any) -> AsyncIterator[Any]:
         self.open += 1
         try:
-            first = int(request.cursor[1:]) + 1 if request.cursor else 0
+            cursor = getattr(request, "cursor", "")
+            first = int(cursor[1:]) + 1 if cursor else 0
             for number in range(first, first + self.count):
                 self.sent += 1
                 yield block(number, extra=self.extra)
