@@ -209,9 +209,9 @@ class _Subscription:
         """Send the events, then why there are no more."""
         send, head, count = self._socket.send, self._head, socket_events("websocket")
         try:
-            while (event := await self.stream.next()) is not None:
-                await send(_notification(head, event))
-                count.count += 1
+            while events := await self.stream.next():
+                await send(*[_notification(head, event) for event in events])
+                count.count += len(events)
             last = b'"end":true}}'
         except ConnectionError:
             return
