@@ -181,12 +181,11 @@ class JsonRpcApp:
         try:
             is_usual = hdrs.EXPECT not in given and request.version >= HttpVersion11
             broken = None if is_usual else unacceptable(request)
-            api, messages = _API.fullmatch(path), self._messages
-            chain = CHAIN_PATH.fullmatch(path) if api is None else None
-            if chain is not None:
-                api, messages = chain, messages.of(self._chain_rpc.of(chain[2], exchange))
+            api = _API.fullmatch(path)
             if broken is not None:
                 response = closing(error_response(*broken, exchange, headers))
+            elif api is None and (chain := CHAIN_PATH.fullmatch(path)) is not None:
+                response = await self._serve_chain(request, chain, exchange, headers, began)
             elif api is None:
                 place = _OPEN.fullmatch(path)
                 if place is None:
@@ -200,10 +199,7 @@ class JsonRpcApp:
                 message = "send JSON-RPC 2.0 requests with POST"
                 response = self._not_allowed(request, "POST", message, exchange, headers)
             else:
-                try:
-                    response = await self._post(request, api[1], messages, exchange, headers, began)
-                except Failure as failure:
-                    response = await _refused(request, failure, messages.batch, exchange, headers, began)
+                response = await self._post(request, api[1], self._messages, exchange, headers, began)
         except ConnectionError:
             raise  # the client disconnected while it was sending
         except Exception:
@@ -211,6 +207,47 @@ class JsonRpcApp:
             response = error_response(internal(), 500, exchange, headers)
         count_http_request(response.status)
         return response
+
+    async def _serve_chain(
+        self,
+        request: web.BaseRequest,
+        place: re.Match[str],
+        exchange: Exchange,
+        headers: dict[str, str],
+        began: float,
+    ) -> web.Response:
+        """Answer a request to a chain's own interface: its JSON-RPC by POST, its REST gateway by GET."""
+        key, chain = place["key"], place["chain"]
+        if place["rest"] is not None:
+            messages = self._messages.of(
+                self._chain_rpc.below(chain, request.rel_url.raw_path_qs[place.start("rest") :], exchange)
+            )
+            if request.method == hdrs.METH_GET:
+                return await self._get(request, key, messages, exchange, headers)
+            message = "this is a path of the chain's REST gateway, of which GETs are passed on; POST JSON-RPC above it"
+            return self._not_allowed(request, "GET", message, exchange, headers)
+        messages = self._messages.of(self._chain_rpc.of(chain, exchange))
+        if request.method == hdrs.METH_POST:
+            return await self._post(request, key, messages, exchange, headers, began)
+        message = "POST JSON-RPC 2.0 requests of the chain here, or open a WebSocket"
+        return self._not_allowed(request, "POST", message, exchange, headers)
+
+    async def _get(
+        self,
+        request: web.BaseRequest,
+        segment: str,
+        messages: Messages,
+        exchange: Exchange,
+        headers: dict[str, str],
+    ) -> web.Response:
+        """Answer a request that is its path and query alone."""
+        try:
+            await self._check_caller(request, segment, exchange, headers)
+            base = partial(self._base, request)
+            answer = await messages.answer(segment, b"", None, exchange, headers, base, request.protocol)
+        except Failure as failure:
+            return error_response(failure, status_of(failure), exchange, headers)
+        return _single(answer, request, headers)
 
     async def _post(
         self,
@@ -221,16 +258,26 @@ class JsonRpcApp:
         headers: dict[str, str],
         began: float,
     ) -> web.Response:
-        """Answer a request to the API or to a chain. Raises Failure for one refused before its body is read."""
-        if not segment:
-            raise missing_key()
+        """Answer a request to the API or to a chain."""
+        try:
+            return await self._read_and_answer(request, segment, messages, exchange, headers, began)
+        except Failure as failure:
+            return await _refused(request, failure, messages.batch, exchange, headers, began)
+
+    async def _read_and_answer(
+        self,
+        request: web.BaseRequest,
+        segment: str | None,
+        messages: Messages,
+        exchange: Exchange,
+        headers: dict[str, str],
+        began: float,
+    ) -> web.Response:
+        """Answer as `_post` does. Raises Failure for what is refused before its body is read."""
+        segment = await self._check_caller(request, segment, exchange, headers)
         if segment == DEMO:
-            await self._check_demo(request, exchange, headers)
             bodies, owner = self._demo_bodies, client_network(exchange.client)
         else:
-            if self._admission.known.get(segment, 0.0) <= monotonic():
-                check_key(segment)
-                await self._admission.find(segment, exchange)
             bodies, owner = self._bodies, segment
         messages.check_room(segment)
         content, broken, soon = await bodies.items(request, owner, began, messages.batch.most_items)
@@ -246,6 +293,19 @@ class JsonRpcApp:
             return response if soon and request.content.is_eof() else closing(response)
         response = _single(answer, request, headers)
         return response if broken is None or request.content.is_eof() else closing(response)
+
+    async def _check_caller(
+        self, request: web.BaseRequest, segment: str | None, exchange: Exchange, headers: dict[str, str]
+    ) -> str:
+        """Return the key's path segment, where it may be the key of a caller. Raises Failure (401, 429, 503)."""
+        if not segment:
+            raise missing_key()
+        if segment == DEMO:
+            await self._check_demo(request, exchange, headers)
+        elif self._admission.known.get(segment, 0.0) <= monotonic():
+            check_key(segment)
+            await self._admission.find(segment, exchange)
+        return segment
 
     async def _check_demo(self, request: web.BaseRequest, exchange: Exchange, headers: dict[str, str]) -> None:
         """Look at the client's quota before its body is read, unless that has come already. Raises Failure (429)."""
