@@ -143,14 +143,14 @@ class JsonRpcApp:
         self.discovery = Discovery(channel, profile)
         self._admission = Admission(channel)
         self._batch = Batch(Index(load_operations(), channel, kept), self.discovery)
+        self._chain_rpc = ChainRpc(channel)
         self._pages = Pages(self._admission, self.discovery, is_stopping, workers, generation)
         self._clients = clients
         self._cors = Cors(settings.cors_origins)
         self._credential = credential
         self._exchange: Callable[[str, str, str | None, bool], Exchange] = Exchange
         in_flight = FairShare(settings.max_in_flight)
-        self._messages = Messages(self._admission, self._batch, in_flight, connections.admitted)
-        self._chain_rpc = ChainRpc(channel)
+        self._messages = Messages(self._admission, in_flight, connections.admitted)
         self._tracer = tracer
         pace = (settings.body_timeout, settings.min_transfer_rate)
         keyed = OpenBodies(MOST_OPEN_PER_KEY, settings.max_in_flight)
@@ -199,7 +199,7 @@ class JsonRpcApp:
                 message = "send JSON-RPC 2.0 requests with POST"
                 response = self._not_allowed(request, "POST", message, exchange, headers)
             else:
-                response = await self._post(request, api[1], self._messages, exchange, headers, began)
+                response = await self._post(request, api[1], self._batch, exchange, headers, began)
         except ConnectionError:
             raise  # the client disconnected while it was sending
         except Exception:
@@ -219,32 +219,25 @@ class JsonRpcApp:
         """Answer a request to a chain's own interface: its JSON-RPC by POST, its REST gateway by GET."""
         key, chain = place["key"], place["chain"]
         if place["rest"] is not None:
-            messages = self._messages.of(
-                self._chain_rpc.below(chain, request.rel_url.raw_path_qs[place.start("rest") :], exchange)
-            )
+            call = self._chain_rpc.below(chain, request.rel_url.raw_path_qs[place.start("rest") :], exchange)
             if request.method == hdrs.METH_GET:
-                return await self._get(request, key, messages, exchange, headers)
+                return await self._get(request, key, call, exchange, headers)
             message = "this is a path of the chain's REST gateway, of which GETs are passed on; POST JSON-RPC above it"
             return self._not_allowed(request, "GET", message, exchange, headers)
-        messages = self._messages.of(self._chain_rpc.of(chain, exchange))
+        calls = self._chain_rpc.of(chain, exchange)
         if request.method == hdrs.METH_POST:
-            return await self._post(request, key, messages, exchange, headers, began)
+            return await self._post(request, key, calls, exchange, headers, began)
         message = "POST JSON-RPC 2.0 requests of the chain here, or open a WebSocket"
         return self._not_allowed(request, "POST", message, exchange, headers)
 
     async def _get(
-        self,
-        request: web.BaseRequest,
-        segment: str,
-        messages: Messages,
-        exchange: Exchange,
-        headers: dict[str, str],
+        self, request: web.BaseRequest, segment: str, calls: Batch, exchange: Exchange, headers: dict[str, str]
     ) -> web.Response:
         """Answer a request that is its path and query alone."""
         try:
             await self._check_caller(request, segment, exchange, headers)
             base = partial(self._base, request)
-            answer = await messages.answer(segment, b"", None, exchange, headers, base, request.protocol)
+            answer = await self._messages.answer(calls, segment, b"", None, exchange, headers, base, request.protocol)
         except Failure as failure:
             return error_response(failure, status_of(failure), exchange, headers)
         return _single(answer, request, headers)
@@ -253,22 +246,22 @@ class JsonRpcApp:
         self,
         request: web.BaseRequest,
         segment: str | None,
-        messages: Messages,
+        calls: Batch,
         exchange: Exchange,
         headers: dict[str, str],
         began: float,
     ) -> web.Response:
-        """Answer a request to the API or to a chain."""
+        """Answer a request to the API, or to a chain, by what makes its `calls`."""
         try:
-            return await self._read_and_answer(request, segment, messages, exchange, headers, began)
+            return await self._read_and_answer(request, segment, calls, exchange, headers, began)
         except Failure as failure:
-            return await _refused(request, failure, messages.batch, exchange, headers, began)
+            return await _refused(request, failure, calls, exchange, headers, began)
 
     async def _read_and_answer(
         self,
         request: web.BaseRequest,
         segment: str | None,
-        messages: Messages,
+        calls: Batch,
         exchange: Exchange,
         headers: dict[str, str],
         began: float,
@@ -279,16 +272,18 @@ class JsonRpcApp:
             bodies, owner = self._demo_bodies, client_network(exchange.client)
         else:
             bodies, owner = self._bodies, segment
-        messages.check_room(segment)
-        content, broken, soon = await bodies.items(request, owner, began, messages.batch.most_items)
+        self._messages.check_room(segment)
+        content, broken, soon = await bodies.items(request, owner, began, calls.most_items)
         base = partial(self._base, request)
         try:
-            answer = await messages.answer(segment, content, broken, exchange, headers, base, request.protocol)
+            answer = await self._messages.answer(
+                calls, segment, content, broken, exchange, headers, base, request.protocol
+            )
             if answer.refusal is not None and not soon:
                 headers.update(answer.headers or {})
                 raise answer.refusal
         except Failure as failure:
-            identity = NULL if broken or not soon or isinstance(content, list) else messages.batch.identity_of(content)
+            identity = NULL if broken or not soon or isinstance(content, list) else calls.identity_of(content)
             response = error_response(failure, status_of(failure), exchange, headers, identity)
             return response if soon and request.content.is_eof() else closing(response)
         response = _single(answer, request, headers)
@@ -343,7 +338,9 @@ class JsonRpcApp:
 
     def _speaker(self, request: web.BaseRequest, socket: Socket, segment: str) -> ApiSpeaker:
         base = partial(self._base, request)
-        return ApiSpeaker(socket, segment, self._messages, self._admission, self._watches, base, request.protocol)
+        return ApiSpeaker(
+            socket, segment, self._messages, self._batch, self._admission, self._watches, base, request.protocol
+        )
 
     async def _page(
         self, request: web.BaseRequest, path: str, exchange: Exchange, headers: dict[str, str]
@@ -378,7 +375,7 @@ class JsonRpcApp:
 async def _refused(
     request: web.BaseRequest,
     failure: Failure,
-    batch: Batch,
+    calls: Batch,
     exchange: Exchange,
     headers: dict[str, str],
     began: float,
@@ -387,8 +384,8 @@ async def _refused(
     body, identity = await arrived(request, began), NULL
     if body is not None:
         try:
-            content = outline(body, batch.most_items)
-            identity = NULL if isinstance(content, list) else batch.identity_of(content)
+            content = outline(body, calls.most_items)
+            identity = NULL if isinstance(content, list) else calls.identity_of(content)
         except Failure:
             pass  # what has no shape has no id
     response = error_response(failure, status_of(failure), exchange, headers, identity)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from transcoder.discover import Discovery
     from transcoder.exchange import Exchange
     from transcoder.kept import KeptAnswers
-    from transcoder.pages import Parts, Shared
+    from transcoder.pages import Parts
     from transcoder.params import Parameters
 
 
@@ -366,17 +366,6 @@ async def _cost_of(started: Started) -> int:
         if name == COST and value.isdecimal():
             return int(value)
     return 1
-
-
-def joined(bodies: Sequence[bytes | Parts]) -> bytes | Parts:
-    """Return the bodies of answers as one array."""
-    if all(body.__class__ is bytes for body in bodies):
-        return b"[" + b",".join(bodies) + b"]"  # type: ignore[arg-type]  # all are
-    parts: list[bytes | Shared] = []
-    for body in bodies:
-        parts.append(b"," if parts else b"[")
-        parts += [body] if isinstance(body, bytes) else body
-    return [*parts, b"]"]
 
 
 def failed(failure: Failure, identity: bytes | None, exchange: Exchange) -> Answer:

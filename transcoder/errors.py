@@ -98,9 +98,8 @@ class Failure(Exception):
 
     def error(self, request_id: str) -> bytes:
         """Return the error object alone."""
-        number = JSONRPC_CODES.get(self.reason)
-        message = printable(self.message)
-        return orjson.dumps({"code": self.code, "message": message, "data": self.data(request_id, number)})
+        data = self.data(request_id, JSONRPC_CODES.get(self.reason))
+        return orjson.dumps({"code": self.code, "message": printable(self.message), "data": data})
 
     def data(self, request_id: str, number: int | None = None) -> dict[str, Any]:
         """Return the error's `data`, for orjson; `number` is what JSON-RPC 2.0 would use where the code is not that."""

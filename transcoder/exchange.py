@@ -156,6 +156,7 @@ class Clients(Proxies):
 
 EXPOSED = "X-Request-Id, RateLimit, RateLimit-Policy, Retry-After, X-Waypost-Cache, X-Waypost-Cost"
 
+_ALLOWED = "Content-Type, X-Request-Id, Cache-Control, Last-Event-ID, traceparent"
 _PRIVATE_NETWORK = "Access-Control-Request-Private-Network"
 
 
@@ -187,7 +188,7 @@ class Cors:
         headers = self.headers(request)
         if "Access-Control-Allow-Origin" in headers:
             headers["Access-Control-Allow-Methods"] = methods
-            headers["Access-Control-Allow-Headers"] = "Content-Type, X-Request-Id, Cache-Control, traceparent"
+            headers["Access-Control-Allow-Headers"] = _ALLOWED
             if _PRIVATE_NETWORK in request:
                 # Browsers ask so before a public page reaches an address of the private network.
                 headers["Access-Control-Allow-Private-Network"] = "true"
