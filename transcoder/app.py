@@ -142,7 +142,7 @@ class JsonRpcApp:
     ) -> None:
         self.discovery = Discovery(channel, profile)
         self._admission = Admission(channel)
-        self._batch = Batch(Index(load_operations(), channel, kept), self.discovery)
+        self._batch = Batch(Index(load_operations(), channel, kept, load_watches()), self.discovery)
         self._chain_rpc = ChainRpc(channel)
         self._pages = Pages(self._admission, self.discovery, is_stopping, workers, generation)
         self._clients = clients
