@@ -21,13 +21,17 @@ from runtime.metrics import count_http_request
 from runtime.operations import load_operations, load_watches
 from runtime.tracing import installed
 from transcoder.calls import Admission, check_key, missing_key, over_quota, quota_headers
-from transcoder.chain_rpc import CHAIN_PATH, ChainRpc
+from transcoder.chain_rpc import CHAIN_PATH, ChainRpc, print_failure
+from transcoder.chain_sockets import ChainSockets, ChainSpeaker
 from transcoder.connections import Connections
 from transcoder.discover import Discovery
 from transcoder.dispatch import MIRRORED, Batch, Index
 from transcoder.errors import Failure, internal
 from transcoder.exchange import (
+    CHAIN_ROUTE,
     REQUEST_ID,
+    REST_ROUTE,
+    ROUTE,
     SERVER,
     SOCKET_ROUTE,
     STREAM_ROUTE,
@@ -64,7 +68,7 @@ if TYPE_CHECKING:
     from transcoder.dispatch import Answer
     from transcoder.kept import KeptAnswers
     from transcoder.pages import Parts
-    from transcoder.sockets import Socket
+    from transcoder.sockets import Socket, Speaker
 
 ANSWER: web.AppKey[Callable[[Any], Awaitable[web.StreamResponse]]] = web.AppKey("answer")
 """The application's only handler, for a server that needs no routing."""
@@ -142,8 +146,9 @@ class JsonRpcApp:
     ) -> None:
         self.discovery = Discovery(channel, profile)
         self._admission = Admission(channel)
-        self._batch = Batch(Index(load_operations(), channel, kept, load_watches()), self.discovery)
+        self._batch = Batch(Index((*load_operations(), *load_watches()), channel, kept), self.discovery)
         self._chain_rpc = ChainRpc(channel)
+        self._chain_sockets = ChainSockets(channel, self._chain_rpc)
         self._pages = Pages(self._admission, self.discovery, is_stopping, workers, generation)
         self._clients = clients
         self._cors = Cors(settings.cors_origins)
@@ -164,7 +169,7 @@ class JsonRpcApp:
 
     def traced(self, tracer: Tracer) -> Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]:
         """Return a `handle` that puts a span around each request to the API, of which its calls are part."""
-        handle, self._exchange = trace_requests(tracer, self.handle, _API.fullmatch)
+        handle, self._exchange = trace_requests(tracer, self.handle, _route_of)
         return handle
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -185,6 +190,8 @@ class JsonRpcApp:
             if broken is not None:
                 response = closing(error_response(*broken, exchange, headers))
             elif api is None and (chain := CHAIN_PATH.fullmatch(path)) is not None:
+                if hdrs.UPGRADE in given and request.method == hdrs.METH_GET and chain["rest"] is None:
+                    return await self._stay_open(request, chain, exchange, headers)
                 response = await self._serve_chain(request, chain, exchange, headers, began)
             elif api is None:
                 place = _OPEN.fullmatch(path)
@@ -315,14 +322,16 @@ class JsonRpcApp:
         self, request: web.BaseRequest, place: re.Match[str], exchange: Exchange, headers: dict[str, str]
     ) -> web.StreamResponse:
         """Serve a socket or an event stream until its end."""
-        key, watch = place["key"], place["watch"]
+        key, watch, chain = place["key"], place.groupdict().get("watch"), place.groupdict().get("chain")
+        if chain is not None:
+            exchange.print_failure = print_failure
         if self._tracer is not None:
-            route = SOCKET_ROUTE if watch is None else STREAM_ROUTE
+            route = CHAIN_ROUTE if chain is not None else SOCKET_ROUTE if watch is None else STREAM_ROUTE
             exchange.trace(self._tracer.start_http(request.method, route, request.headers.get("traceparent")))
         try:
             if watch is not None:
                 return await self._event_streams.serve(request, key, watch, exchange, headers)
-            return await self._sockets.serve(request, key, exchange, headers, partial(self._speaker, request))
+            return await self._sockets.serve(request, key, exchange, headers, partial(self._speaker, request, chain))
         except Refusal as refusal:
             answered(exchange, refusal.status)
             return error_response(refusal.failure, refusal.status, exchange, headers)
@@ -336,8 +345,11 @@ class JsonRpcApp:
                 # The client has gone, or a defect is answered.
                 exchange.span.end({})
 
-    def _speaker(self, request: web.BaseRequest, socket: Socket, segment: str) -> ApiSpeaker:
+    def _speaker(self, request: web.BaseRequest, chain: str | None, socket: Socket, segment: str) -> Speaker:
         base = partial(self._base, request)
+        if chain is not None:
+            shared = self._chain_sockets
+            return ChainSpeaker(socket, segment, chain, shared, self._messages, self._admission, base, request.protocol)
         return ApiSpeaker(
             socket, segment, self._messages, self._batch, self._admission, self._watches, base, request.protocol
         )
@@ -370,6 +382,17 @@ class JsonRpcApp:
             return WholeResponse(None, 204, headers)
         headers[hdrs.ALLOW] = f"{methods}, OPTIONS" if self._cors.enabled else methods
         return error_response(Failure(400, "INVALID_REQUEST", message), 405, exchange, headers)
+
+
+def _route_of(request: web.BaseRequest) -> str | None:
+    """Return the route of a request that is answered as a whole; sockets and streams have spans of their own."""
+    path, method = request.rel_url.raw_path, request.method
+    if method == hdrs.METH_POST and _API.fullmatch(path):
+        return ROUTE
+    chain = CHAIN_PATH.fullmatch(path)
+    if chain is not None and method == hdrs.METH_POST:
+        return CHAIN_ROUTE
+    return REST_ROUTE if chain is not None and chain["rest"] is not None and method == hdrs.METH_GET else None
 
 
 async def _refused(

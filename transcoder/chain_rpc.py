@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 from grpc.aio import AioRpcError, UsageError
+from waypost.v1.common_pb2 import NativeJson
 from waypost.v1.raw_pb2 import ChainRpcRequest, ChainRpcResponse
 
 from runtime.operations import load_operations
-from transcoder.calls import failure_of, given_up
+from transcoder.calls import begin, failure_of, finish, given_up
 from transcoder.dispatch import SLACK, Answer, Batch, Started, defect, refused
 from transcoder.errors import DOMAIN, JSONRPC_CODES, Failure, printable
 from transcoder.requests import NULL, InvalidItem, identity_of, read_item
@@ -71,6 +72,18 @@ class ChainRpc:
         """Return what makes the one call of a GET, of path and query; failures of the request are printed as its."""
         exchange.print_failure = print_rest_failure
         return RestCall(self._call, self._timeout, chain, path)
+
+    async def ask(self, chain: str, method: str, params: bytes, exchange: Exchange) -> bytes:
+        """Return the JSON of a node's result to a call on behalf of the exchange's caller.
+
+        Raises Failure; what the node itself refuses is one of the method (field `method`) or a 503.
+        """
+        request = ChainRpcRequest(chain=chain, method=method, params=NativeJson(json=params.decode()), node_errors=True)
+        response = await finish(begin(self._call, request, self._timeout, exchange))
+        if response.HasField("failure"):
+            raise Failure(503, "UPSTREAM_UNAVAILABLE", f"the nodes of {chain} refused {method}")
+        text: str = response.result.json
+        return text.encode()
 
 
 @dataclass(slots=True)

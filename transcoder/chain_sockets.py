@@ -22,9 +22,8 @@ from runtime.metrics import socket_events
 from runtime.operations import load_watches
 from transcoder.chain_rpc import MOST_ITEMS, print_failure
 from transcoder.errors import Failure
-from transcoder.messages import whole
 from transcoder.requests import NULL, BodyError, InvalidItem, outline, read_item
-from transcoder.subscriptions import charge_refused, open_stream
+from transcoder.subscriptions import charge_refused, open_stream, whole
 from transcoder.watches import Rendered, RenderedEvents, Watch
 
 if TYPE_CHECKING:
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
 SUBSCRIBE, UNSUBSCRIBE = "eth_subscribe", "eth_unsubscribe"
 HEADS, LOGS = "newHeads", "logs"
 _MENTION = b"subscribe"
+_OF_EVM_ALONE = "eth_chainId"
 _BLOCKS_WATCH, _LOGS_WATCH = "watchBlocks", "watchLogs"
 _FILTER = ("address", "topics", "fromBlock", "toBlock")
 _MOST_TOPICS = 4
@@ -203,9 +203,13 @@ class ChainSpeaker:
                 if item.method == UNSUBSCRIBE:
                     return _result(identity, self._unsubscribe(item))
                 watch, request, fewest = self._read(item)
+                if item.identity is None:
+                    raise _refuse(f"{SUBSCRIBE} needs an id: its answer names the subscription")
             except Failure as failure:
                 raise await charge_refused(self._segment, self._admission, failure, exchange) from None
             stream = await open_stream(watch, request, self._segment, self._admission, exchange)
+            if watch is self._shared.blocks:
+                await self._check_family(stream, exchange)
         except Failure as failure:
             return print_failure(failure, identity, exchange.request_id)
         name = f"0x{random.getrandbits(128):032x}"
@@ -220,6 +224,16 @@ class ChainSpeaker:
             one.task = asyncio.create_task(one.run())
             one.task.add_done_callback(lambda _: self._open.pop(name, None))
         return None
+
+    async def _check_family(self, stream: Stream, exchange: Exchange) -> None:
+        """Raise Failure for a chain whose nodes have no heads in these words: blocks of every chain can be followed."""
+        try:
+            await self._shared.chain_rpc.ask(self._chain, _OF_EVM_ALONE, b"[]", exchange)
+        except BaseException as failure:
+            stream.cancel()
+            if isinstance(failure, Failure) and failure.field == "method":
+                raise _refuse(f"{SUBSCRIBE} is for EVM chains; watchBlocks at /<API_KEY>/v1/ws is for all") from None
+            raise
 
     async def send(self, text: bytes) -> None:
         """Send a notification. Raises ConnectionError when the client has gone."""

@@ -139,20 +139,14 @@ class Index:
 
     `kept` are the answers that a server in this process keeps.
 
-    A name that ends in `*` stands for every name that begins with the text before it. `watches` are no methods, but
-    names that callers may take for some.
+    A name that ends in `*` stands for every name that begins with the text before it. Streams are no methods.
     """
 
-    def __init__(
-        self,
-        operations: Iterable[Operation],
-        channel: Any,
-        kept: KeptAnswers | None = None,
-        watches: Iterable[Operation] = (),
-    ) -> None:
+    def __init__(self, operations: Iterable[Operation], channel: Any, kept: KeptAnswers | None = None) -> None:
         self._methods: dict[str, Method] = {}
-        self._watches = frozenset(watch.name for watch in watches)
-        for operation in operations:
+        operations = tuple(operations)
+        self._watches = [operation.name for operation in operations if operation.is_stream]
+        for operation in (one for one in operations if not one.is_stream):
             method = Method(operation, channel, kept)
             for name in (operation.name, *operation.aliases):
                 if name in self._methods:
@@ -176,12 +170,8 @@ class Index:
             message = f"{name} is for the WebSocket at GET /<API_KEY>/v1/ws, by itself and in no batch"
             raise Failure(404, "METHOD_UNKNOWN", message)
         if name in self._watches:
-            raise Failure(
-                404,
-                "NOT_AVAILABLE",
-                f"{name} is a stream and cannot be posted; subscribe to it over a WebSocket at /<API_KEY>/v1/ws, or"
-                f" read GET /<API_KEY>/v1/stream/{name}",
-            )
+            ways = f"subscribe to it over a WebSocket at /<API_KEY>/v1/ws, or read GET /<API_KEY>/v1/stream/{name}"
+            raise Failure(404, "NOT_AVAILABLE", f"{name} is a stream and cannot be posted; {ways}")
         near = nearest(name, (*self._methods, *self._watches))
         hint = f'; did you mean "{near}"?' if near else "; rpc.discover lists the operations"
         raise Failure(404, "METHOD_UNKNOWN", f'unknown method "{clipped(name)}"{hint}')

@@ -212,11 +212,11 @@ class Socket:
         except (TimeoutError, ConnectionError):
             self.abort()
 
-    async def refuse(self, code: int) -> None:
-        """Close it with a code; the client is not waited for."""
+    async def refuse(self, code: int, reason: str = "") -> None:
+        """Close it with a code; the client is not waited for. The reason may have 123 bytes."""
         with suppress(ConnectionError, TimeoutError):
             async with asyncio.timeout(CLOSING_SECONDS):
-                await self._response.close(code=code, drain=False)
+                await self._response.close(code=code, message=reason.encode(), drain=False)
         self.abort()
 
     def abort(self) -> None:

@@ -113,8 +113,11 @@ def report_failure(name: str, state: RequestState, context: Context) -> None:
     failure = state.error
     # A call that is no stream and has no deadline of the server's never got behind admission.
     was_let_in = state.deadline is not None or state.stream is not None
-    if failure is not None and (not was_let_in or failure.reason in _REFUSED):
-        unwritten = _refusals.count((failure.reason, _client(state, context)))
+    # What ends streams from outside ends thousands at once.
+    is_ended = state.stream is not None and state.stream.ending is failure
+    if failure is not None and (not was_let_in or failure.reason in _REFUSED or is_ended):
+        client = "" if is_ended else _client(state, context)
+        unwritten = _refusals.count((failure.reason, client))
         if unwritten is None:
             _count(name, state, failure.status, failure.reason)
         else:
