@@ -52,6 +52,7 @@ from server.rpc.log import LogServicer
 from server.rpc.marketplace import MarketplaceServicer
 from server.rpc.name import NameServicer
 from server.rpc.nft import NftServicer
+from server.rpc.pipeline.stream import charge
 from server.rpc.portfolio import PortfolioServicer
 from server.rpc.position import PositionServicer
 from server.rpc.price import PriceServicer
@@ -167,7 +168,7 @@ def build_servicers(
         FundingServicer(documents),
         YieldServicer(chains, protocols, lifetime),
         UsageServicer(UsageRecords(database)),
-        StreamServicer(followers, chains),
+        StreamServicer(followers, chains, charge),
     ]
 
 

@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 class StreamServicer(stream_pb2_grpc.StreamServiceServicer):
     """Streams of what happens on chains; `charge` takes units of the quota of the stream being served."""
 
-    def __init__(
-        self, followers: Followers, chains: Chains, charge: Callable[[int], Awaitable[None]] | None = None
-    ) -> None:
+    def __init__(self, followers: Followers, chains: Chains, charge: Callable[[int], Awaitable[None]]) -> None:
         self._followers = followers
         self._chains = chains
         self._charge = charge

@@ -34,6 +34,7 @@ MOST_BLOCKS = 10_000
 """Blocks that a follower fills in, and that a cursor may be old."""
 
 _SHORTEST_PAUSE = 1.0
+_HURRIED_PAUSE = 0.5
 _LONGEST_PAUSE = 12.0
 _SILENT_BLOCKS = 5
 _SHORTEST_SILENCE = 10.0
@@ -149,7 +150,7 @@ class Follower:
     async def _rest(self) -> None:
         hurries, self._hurries = self._hurries, False
         try:
-            async with asyncio.timeout(self.pause / 4 if hurries else self.pause):
+            async with asyncio.timeout(_HURRIED_PAUSE if hurries else self.pause):
                 await self._woken.wait()
         except TimeoutError:
             pass

@@ -51,6 +51,8 @@ class Ring:
         self._arrived = Signal()
         self._read = Signal()
         self._error: Callable[[], GatewayError] | None = None
+        # No reader is before it; raised to where the last one is only when that matters.
+        self._least = 0
         self.end = 0
         """The number of the entry that comes next, counted from the first ever."""
 
@@ -68,6 +70,7 @@ class Ring:
         """Return a reader whose next entry has that number, of a stream that began at block `floor`."""
         reader = Reader(self, at, floor)
         self._readers.add(reader)
+        self._least = min(self._least, at)
         return reader
 
     def leave(self, reader: Reader) -> None:
@@ -126,7 +129,10 @@ class Ring:
 
     def _is_unread(self) -> bool:
         """Return whether a reader that keeps within the ring has yet to read its oldest entry."""
-        return any(reader.at == self.first for reader in self._readers)
+        first = self.first
+        if self._least <= first:
+            self._least = min((reader.at for reader in self._readers if reader.at >= first), default=self.end)
+        return self._least == first
 
 
 class Reader:

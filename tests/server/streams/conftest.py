@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from tests.server.chains.evm.nodes import Anvil
 from tests.tallies import CallTally
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Mapping, Sequence
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -37,24 +36,23 @@ async def node(plain_session: aiohttp.ClientSession) -> AsyncIterator[Anvil]:
 
 
 class Gateway:
-    """The followers of one process on nodes by their addresses, and what they sent."""
+    """The followers of one process on some nodes, and what they sent."""
 
     def __init__(self, chains: Chains, tally: CallTally) -> None:
+        self.chains = chains
         self.tally = tally
+        self.chains = chains
         self.followers = Followers(
             lambda slug: (chains.capability(slug, FollowsBlocks), chains.get(slug).facts.block_time)
         )
 
-    async def look(self, slug: str = "ethereum") -> None:
-        """Have the chain looked at now and a little later: what must last is looked at twice."""
-        self.followers.wake(slug)
-        await asyncio.sleep(0)
-
 
 @asynccontextmanager
-async def open_gateway(*urls: str, slug: str = "ethereum", **chain: Any) -> AsyncIterator[Gateway]:
-    """Open followers of a chain that is read from these addresses, labelled `a`, `b` and so on."""
-    endpoints: list[Mapping[str, str]] = [{"label": "abcdef"[at], "url": url} for at, url in enumerate(urls)]
+async def open_gateway(
+    *urls: str, slug: str = "ethereum", endpoints: Sequence[Mapping[str, str]] = (), **chain: Any
+) -> AsyncIterator[Gateway]:
+    """Open followers of a chain on these endpoints, or on these addresses, labelled `a`, `b` and so on."""
+    endpoints = endpoints or [{"label": "abcdef"[at], "url": url} for at, url in enumerate(urls)]
     settings = Settings.model_validate({"profile": "devnet", "chains": {slug: {"endpoints": endpoints, **chain}}})
     http, tally = open_session(settings.outbound), CallTally()
     chains = Chains.load(settings, http, observer=tally)
