@@ -145,6 +145,9 @@ class ChainSockets:
 class ChainSpeaker:
     """Speaks a chain's own JSON-RPC over one socket of the key `segment`."""
 
+    # Nodes do, and web3.py sends nothing else.
+    takes_binary = True
+
     def __init__(
         self,
         socket: Socket,

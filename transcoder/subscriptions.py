@@ -77,6 +77,8 @@ async def charge_refused(segment: str, admission: Admission, failure: Failure, e
 class ApiSpeaker:
     """Speaks the API over one socket of the key `segment`; `base` returns the URL by which the socket was opened."""
 
+    takes_binary = False
+
     def __init__(
         self,
         socket: Socket,
