@@ -289,12 +289,13 @@ class Follower:
         if ancestor is tip:
             self._replace(ancestor, links)
             return
-        await self._refresh_final(now=True)
+        # What was final before: a chain that finalises quickly may call blocks final that replaced others just now.
         if ancestor.number < self.final and self._wants_history:
             self._disagree(self.final)
             return
         _log.info("chain reorganised", chain=self.slug, ancestor=ancestor.number, removed=tip.number - ancestor.number)
         self._replace(ancestor, links)
+        await self._refresh_final(now=True)
 
     def _disagree(self, block: int) -> None:
         if not self._wants_history:

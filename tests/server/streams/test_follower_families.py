@@ -20,7 +20,7 @@ from server.chains.capabilities.following import FollowsBlocks
 from server.chains.view import ReadView
 from server.errors import HeightMissing
 from server.streams.blocks import BLOCKS
-from tests.server.streams.clients import ADDED, FINAL, PROGRESS, BlockClient
+from tests.server.streams.clients import ADDED, FINAL, PROGRESS, REMOVED, BlockClient
 from tests.server.streams.conftest import open_gateway
 from tests.serving import serve_app
 
@@ -146,3 +146,34 @@ async def test_hashes_are_those_of_block_reads(followed: tuple[str, Gateway, Min
     link = await gateway.chains.capability(slug, FollowsBlocks).read_newest_link(ReadView())
     block: Any = await gateway.chains.capability(slug, ReadsBlocks).read_block_by_number(link.number, ReadView())
     assert getattr(block, block.WhichOneof("family")).hash == link.hash
+
+
+@pytest.mark.parametrize("depth", [3, 20])
+async def test_blocks_of_bitcoin_that_are_invalid_later_are_taken_back(depth: int, nodes: Devnet) -> None:
+    node: Any = nodes.others[0]
+    endpoints = nodes.settings_overrides()["chains"]["bitcoin"]["endpoints"]
+
+    async def chain() -> dict[int, str]:
+        """Return the node's blocks above the height that the stream began at."""
+        height = (await node.call("getblockchaininfo"))["blocks"]
+        return {number: await node.call("getblockhash", number) for number in range(begin + 1, height + 1)}
+
+    async with open_gateway(slug="bitcoin", endpoints=endpoints) as gateway:
+        client = BlockClient()
+        client.attach(gateway.followers.watch("bitcoin", BLOCKS))
+        begin = (await client.next()).block_number
+        had: set[str] = set()
+        await node.mine(depth + 1)
+        before = await chain()
+        for replaced in (None, before[begin + 2]):
+            if replaced is not None:
+                await node.call("invalidateblock", replaced)
+                await node.mine(depth + 1)
+            wanted = await chain()
+            had |= set(wanted.values())
+            gateway.followers.wake("bitcoin")
+            while client.blocks != wanted:
+                await client.next()
+        assert client.kinds == [PROGRESS] + [ADDED] * (depth + 1) + [REMOVED] * depth + [ADDED] * (depth + 1)
+        assert {event.block_hash for event in client.events[1:]} == had
+        await client.close()

@@ -40,11 +40,11 @@ async def place_loggers(node: Anvil) -> None:
         await node.place(address, logger_code(topics), is_runtime=True)
 
 
-async def write_logs(node: Anvil, count: int, *topics: str, contract: str = LOGGER) -> int:
+async def write_logs(node: Anvil, count: int, *topics: str, contract: str = LOGGER, gas: int = 29_000_000) -> int:
     """Write that many logs in one block and return its number."""
     words = [int(topic, 16) for topic in topics]
     data = "0x" + encode(["uint256"] * (1 + len(words)), [count, *words]).hex()
-    receipt = await node.send(contract, data, gas=hex(29_000_000))
+    receipt = await node.send(contract, data, gas=hex(gas))
     return int(receipt["blockNumber"], 16)
 
 
