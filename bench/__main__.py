@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import uvloop
 
-from bench import growth, ratios, rows
+from bench import growth, ratios, rows, streams
 from bench.native import OLD_BLOCK
 from bench.processes import set_processor_apart
 from bench.results import Result, Run, commit_of, describe_machine
@@ -36,6 +36,10 @@ _OTHERS: dict[str, Callable[[World], Awaitable[Result]]] = {
     "connections": growth.measure_connections,
     "kept": growth.measure_kept,
     "workers": growth.measure_workers,
+    "pushed": streams.measure_pushed,
+    "polled": streams.measure_polled,
+    "subscribers": streams.measure_subscribers,
+    "native": streams.measure_native_balance,
 }
 _PLAIN = tuple(row.name for row in rows.rows(OLD_BLOCK, is_native=True))
 ROWS = (*_PLAIN, *_OTHERS)
