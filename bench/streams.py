@@ -196,7 +196,7 @@ async def _stand(world: World) -> AsyncIterator[tuple[Devnet, Gateway, aiohttp.C
             f'[chains.{POLLED}]\nendpoints = [{{ label = "node", url = "{polled}" }}]\n'
         )
         served = await stack.enter_async_context(gateway.serve({}, world.apart, world.tree, settings=settings))
-        session = await stack.enter_async_context(aiohttp.ClientSession())
+        session = await stack.enter_async_context(aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)))
         yield devnet, served, session
 
 
