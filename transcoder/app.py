@@ -11,24 +11,30 @@ import logging
 import re
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import HttpVersion11, hdrs, web
 
 from runtime.fair_share import FairShare
 from runtime.listening import client_network
-from runtime.metrics import count_http_request, observe_batch
+from runtime.metrics import count_http_request
 from runtime.operations import load_operations, load_watches
 from runtime.tracing import installed
 from transcoder.calls import Admission, check_key, missing_key, over_quota, quota_headers
+from transcoder.chain_rpc import CHAIN_PATH, ChainRpc, print_failure
+from transcoder.chain_sockets import ChainSockets, ChainSpeaker
 from transcoder.connections import Connections
 from transcoder.discover import Discovery
-from transcoder.dispatch import MIRRORED, Answer, Batch, Index, NotAdmitted, joined, refused
+from transcoder.dispatch import Batch, Index
 from transcoder.errors import Failure, internal
 from transcoder.exchange import (
-    COST_HEADER,
+    CHAIN_ROUTE,
     REQUEST_ID,
+    REST_ROUTE,
+    ROUTE,
     SERVER,
+    SOCKET_ROUTE,
+    STREAM_ROUTE,
     Clients,
     Cors,
     Exchange,
@@ -36,45 +42,52 @@ from transcoder.exchange import (
     trace_requests,
     wants_fresh,
 )
-from transcoder.pages import JSON, Pages, accepts_gzip, base_of, document_response, vary_by_coding
+from transcoder.messages import DEMO, Messages
+from transcoder.pages import JSON, Pages, base_of, vary_by_coding
 from transcoder.requests import (
     NULL,
     SMALL,
     BodyReader,
     OpenBodies,
-    arrived,
-    identity_of,
-    outline,
-    too_busy,
     unacceptable,
 )
-from transcoder.responses import WholeResponse
+from transcoder.responses import (
+    WholeResponse,
+    closing,
+    error_response,
+    refused_response,
+    single_response,
+    status_of,
+    whole_response,
+)
+from transcoder.server_sent_events import EventStreams
+from transcoder.sockets import Sockets
+from transcoder.subscriptions import ApiSpeaker
+from transcoder.upgrades import Refusal, Upgrades, answered
+from transcoder.watches import Watches
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    import msgspec
-    from waypost_internal.v1.access_pb2 import AdmitResponse
-
     from runtime.settings import HttpSettings
     from runtime.tracing import Tracer
     from transcoder.kept import KeptAnswers
-    from transcoder.pages import Parts
+    from transcoder.sockets import Socket, Speaker
 
-DEMO = "demo"
 ANSWER: web.AppKey[Callable[[Any], Awaitable[web.StreamResponse]]] = web.AppKey("answer")
 """The application's only handler, for a server that needs no routing."""
 CONNECTIONS: web.AppKey[Connections] = web.AppKey("connections")
 """Which connections may be open, for a server that bounds them."""
+UPGRADES: web.AppKey[Upgrades] = web.AppKey("upgrades")
+"""What stays open, for a server that ends it."""
 
 MOST_OPEN_PER_KEY = 256
 MOST_OPEN_PER_DEMO_CLIENT = 4
 MOST_OPEN_ON_DEMO = 128
 """Most bodies that are still arriving; those that come with their headers do not count."""
 
-T = TypeVar("T")
-
 _API = re.compile(r"/(?:([^/]*)/)?v1")
+_OPEN = re.compile(r"/(?:(?P<key>[^/]*)/)?v1/(?:ws|stream/(?P<watch>[^/]*))")
 _log = logging.getLogger(__name__)
 
 
@@ -100,14 +113,15 @@ def create_app(
     """
     clients = Clients(settings.trusted_proxies)
     connections = Connections(settings, clients)
-    rpc = JsonRpcApp(
-        channel, settings, credential, is_stopping, workers, generation, clients, connections.admitted, kept, profile
-    )
     tracer = installed()
+    rpc = JsonRpcApp(
+        channel, settings, credential, is_stopping, workers, generation, clients, connections, kept, profile, tracer
+    )
     handle = rpc.handle if tracer is None else rpc.traced(tracer)
     app = web.Application(client_max_size=settings.max_body_bytes)
     app[ANSWER] = handle
     app[CONNECTIONS] = connections
+    app[UPGRADES] = rpc.upgrades
     app.on_startup.append(rpc.discovery.prepare)
     app.router.add_route("*", "/{path:.*}", handle, expect_handler=_leave_expectations)
     return app
@@ -129,33 +143,40 @@ class JsonRpcApp:
         workers: Callable[[], dict[str, int] | None],
         generation: Callable[[], int | None],
         clients: Clients,
-        admitted: set[Any],
+        connections: Connections,
         kept: KeptAnswers | None = None,
         profile: str = "mainnet",
+        tracer: Tracer | None = None,
     ) -> None:
         self.discovery = Discovery(channel, profile)
         self._admission = Admission(channel)
         self._batch = Batch(Index((*load_operations(), *load_watches()), channel, kept), self.discovery)
+        self._chain_rpc = ChainRpc(channel)
+        self._chain_sockets = ChainSockets(channel, self._chain_rpc)
         self._pages = Pages(self._admission, self.discovery, is_stopping, workers, generation)
         self._clients = clients
         self._cors = Cors(settings.cors_origins)
         self._credential = credential
         self._exchange: Callable[[str, str, str | None, bool], Exchange] = Exchange
-        self._in_flight = FairShare(settings.max_in_flight)
-        # The connections whose requests are in flight.
-        self._admitted = admitted
+        in_flight = FairShare(settings.max_in_flight)
+        self._messages = Messages(self._admission, in_flight, connections.admitted)
+        self._tracer = tracer
         pace = (settings.body_timeout, settings.min_transfer_rate)
         keyed = OpenBodies(MOST_OPEN_PER_KEY, settings.max_in_flight)
         self._bodies = BodyReader(settings.max_body_bytes, *pace, keyed)
         demo = OpenBodies(MOST_OPEN_PER_DEMO_CLIENT, MOST_OPEN_ON_DEMO)
+        self.upgrades = Upgrades(self._admission, connections, settings, self._base)
+        self._watches = Watches(load_watches(), channel)
+        self._sockets = Sockets(self.upgrades, settings, credential, keyed)
+        self._event_streams = EventStreams(self.upgrades, self._admission, self._watches)
         self._demo_bodies = BodyReader(min(SMALL, settings.max_body_bytes), *pace, demo)
 
-    def traced(self, tracer: Tracer) -> Callable[[web.BaseRequest], Awaitable[web.Response]]:
+    def traced(self, tracer: Tracer) -> Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]:
         """Return a `handle` that puts a span around each request to the API, of which its calls are part."""
-        handle, self._exchange = trace_requests(tracer, self.handle, _API.fullmatch)
+        handle, self._exchange = trace_requests(tracer, self.handle, _route_of)
         return handle
 
-    async def handle(self, request: web.BaseRequest) -> web.Response:
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer any request; every failure becomes a JSON error object."""
         began = asyncio.get_running_loop().time()
         given = request.headers
@@ -171,17 +192,25 @@ class JsonRpcApp:
             broken = None if is_usual else unacceptable(request)
             api = _API.fullmatch(path)
             if broken is not None:
-                response = _closing(error_response(*broken, exchange, headers))
+                response = closing(error_response(*broken, exchange, headers))
+            elif api is None and (chain := CHAIN_PATH.fullmatch(path)) is not None:
+                if hdrs.UPGRADE in given and request.method == hdrs.METH_GET and chain["rest"] is None:
+                    return await self._stay_open(request, chain, exchange, headers)
+                response = await self._serve_chain(request, chain, exchange, headers, began)
             elif api is None:
-                response = await self._page(request, path, exchange, headers)
+                place = _OPEN.fullmatch(path)
+                if place is None:
+                    response = await self._page(request, path, exchange, headers)
+                elif request.method == hdrs.METH_GET:
+                    return await self._stay_open(request, place, exchange, headers)
+                else:
+                    message = "open this with GET; the API is at POST /<API_KEY>/v1"
+                    response = self._not_allowed(request, "GET", message, exchange, headers)
             elif request.method != hdrs.METH_POST:
                 message = "send JSON-RPC 2.0 requests with POST"
                 response = self._not_allowed(request, "POST", message, exchange, headers)
             else:
-                try:
-                    response = await self._post(request, api[1], exchange, headers, began)
-                except Failure as failure:
-                    response = await _refused(request, failure, exchange, headers, began)
+                response = await self._post(request, api[1], self._batch, exchange, headers, began)
         except ConnectionError:
             raise  # the client disconnected while it was sending
         except Exception:
@@ -190,73 +219,99 @@ class JsonRpcApp:
         count_http_request(response.status)
         return response
 
-    async def _post(
-        self, request: web.BaseRequest, segment: str | None, exchange: Exchange, headers: dict[str, str], began: float
+    async def _serve_chain(
+        self,
+        request: web.BaseRequest,
+        place: re.Match[str],
+        exchange: Exchange,
+        headers: dict[str, str],
+        began: float,
     ) -> web.Response:
-        """Answer a request to the API. Raises Failure for one that is refused before its body is read."""
+        """Answer a request to a chain's own interface: its JSON-RPC by POST, its REST gateway by GET."""
+        key, chain = place["key"], place["chain"]
+        if place["rest"] is not None:
+            call = self._chain_rpc.below(chain, request.rel_url.raw_path_qs[place.start("rest") :], exchange)
+            if request.method == hdrs.METH_GET:
+                return await self._get(request, key, call, exchange, headers)
+            message = "this is a path of the chain's REST gateway, of which GETs are passed on; POST JSON-RPC above it"
+            return self._not_allowed(request, "GET", message, exchange, headers)
+        calls = self._chain_rpc.of(chain, exchange)
+        if request.method == hdrs.METH_POST:
+            return await self._post(request, key, calls, exchange, headers, began)
+        message = "POST JSON-RPC 2.0 requests of the chain here, or open a WebSocket"
+        return self._not_allowed(request, "POST", message, exchange, headers)
+
+    async def _get(
+        self, request: web.BaseRequest, segment: str, calls: Batch, exchange: Exchange, headers: dict[str, str]
+    ) -> web.Response:
+        """Answer a request that is its path and query alone."""
+        try:
+            await self._check_caller(request, segment, exchange, headers)
+            base = partial(self._base, request)
+            answer = await self._messages.answer(calls, segment, b"", None, exchange, headers, base, request.protocol)
+        except Failure as failure:
+            return error_response(failure, status_of(failure), exchange, headers)
+        return single_response(answer, request, headers)
+
+    async def _post(
+        self,
+        request: web.BaseRequest,
+        segment: str | None,
+        calls: Batch,
+        exchange: Exchange,
+        headers: dict[str, str],
+        began: float,
+    ) -> web.Response:
+        """Answer a request to the API, or to a chain, by what makes its `calls`."""
+        try:
+            return await self._read_and_answer(request, segment, calls, exchange, headers, began)
+        except Failure as failure:
+            return await refused_response(request, failure, calls, exchange, headers, began)
+
+    async def _read_and_answer(
+        self,
+        request: web.BaseRequest,
+        segment: str | None,
+        calls: Batch,
+        exchange: Exchange,
+        headers: dict[str, str],
+        began: float,
+    ) -> web.Response:
+        """Answer as `_post` does. Raises Failure for what is refused before its body is read."""
+        segment = await self._check_caller(request, segment, exchange, headers)
+        if segment == DEMO:
+            bodies, owner = self._demo_bodies, client_network(exchange.client)
+        else:
+            bodies, owner = self._bodies, segment
+        self._messages.check_room(segment)
+        content, broken, soon = await bodies.items(request, owner, began, calls.most_items)
+        base = partial(self._base, request)
+        try:
+            answer = await self._messages.answer(
+                calls, segment, content, broken, exchange, headers, base, request.protocol
+            )
+            if answer.refusal is not None and not soon:
+                headers.update(answer.headers or {})
+                raise answer.refusal
+        except Failure as failure:
+            identity = NULL if broken or not soon or isinstance(content, list) else calls.identity_of(content)
+            response = error_response(failure, status_of(failure), exchange, headers, identity)
+            return response if soon and request.content.is_eof() else closing(response)
+        response = single_response(answer, request, headers)
+        return response if broken is None or request.content.is_eof() else closing(response)
+
+    async def _check_caller(
+        self, request: web.BaseRequest, segment: str | None, exchange: Exchange, headers: dict[str, str]
+    ) -> str:
+        """Return the key's path segment, where it may be the key of a caller. Raises Failure (401, 429, 503)."""
         if not segment:
             raise missing_key()
         if segment == DEMO:
             await self._check_demo(request, exchange, headers)
-            bodies, owner = self._demo_bodies, client_network(exchange.client)
-        else:
-            if self._admission.known.get(segment, 0.0) <= monotonic():
-                check_key(segment)
-                await self._admission.find(segment, exchange)
-            bodies, owner = self._bodies, segment
-        self._check_room(segment)
-        content, broken, soon = await bodies.items(request, owner, began)
-        base = partial(self._base, request)
-        answer = None
-        try:
-            self._check_room(segment)
-            if broken is None and segment != DEMO and not isinstance(content, list):
-                exchange.present(segment)
-                try:
-                    begun = self._batch.begin(content, exchange, base)
-                except NotAdmitted:
-                    pass
-                else:
-                    answer = (
-                        begun
-                        if isinstance(begun, Answer)
-                        else await self._fly(request, segment, self._batch.finish(begun, exchange))
-                    )
-                    if answer.headers is not None:
-                        if answer.status == 401:
-                            self._admission.forget(segment)
-                        if answer.refusal is None or soon:
-                            return _single(answer, request, headers)
-                        headers.update(answer.headers)
-                        raise answer.refusal
-            count = len(content) if isinstance(content, list) else 1
-            admitted = await self._admission.admit(None if segment == DEMO else segment, count, exchange)
-            headers.update(quota_headers(admitted))
-            headers[COST_HEADER] = str(admitted.admitted)
-            exchange.admit(admitted.principal)
-            if isinstance(content, list):
-                return await self._many(request, segment, content, admitted, exchange, headers, base)
-            if admitted.admitted < 1:
-                raise over_quota(admitted)
-            if broken is not None:
-                await self._admission.report(admitted.principal, [broken.failure.reason], exchange)
-                response = error_response(broken.failure, broken.status, exchange, headers)
-                return response if request.content.is_eof() else _closing(response)
-            if answer is None:
-                self._check_room(segment)
-                begun = self._batch.begin(content, exchange, base)
-                answer = (
-                    begun
-                    if isinstance(begun, Answer)
-                    else await self._fly(request, segment, self._batch.finish(begun, exchange))
-                )
-            if answer.headers is None:
-                await self._admission.report(admitted.principal, [answer.reason], exchange)
-        except Failure as failure:
-            identity = NULL if broken or not soon or isinstance(content, list) else identity_of(content)
-            response = error_response(failure, _status_of(failure), exchange, headers, identity)
-            return response if soon and request.content.is_eof() else _closing(response)
-        return _single(answer, request, headers)
+        elif self._admission.known.get(segment, 0.0) <= monotonic():
+            check_key(segment)
+            await self._admission.find(segment, exchange)
+        return segment
 
     async def _check_demo(self, request: web.BaseRequest, exchange: Exchange, headers: dict[str, str]) -> None:
         """Look at the client's quota before its body is read, unless that has come already. Raises Failure (429)."""
@@ -267,49 +322,41 @@ class JsonRpcApp:
             headers.update(quota_headers(left))
             raise over_quota(left)
 
-    def _check_room(self, segment: str) -> None:
-        """Raise Failure (503, 429) where no more requests may be in flight."""
-        if not self._in_flight.has_room(segment):
-            raise too_busy(self._in_flight, segment)
-
-    async def _fly(self, request: web.BaseRequest, segment: str, work: Awaitable[T]) -> T:
-        """Return what the work of an admitted request returns, in flight meanwhile; there has to be room for it."""
-        self._in_flight.enter(segment)
-        connection, admitted = request.protocol, self._admitted
-        admitted.add(connection)
+    async def _stay_open(
+        self, request: web.BaseRequest, place: re.Match[str], exchange: Exchange, headers: dict[str, str]
+    ) -> web.StreamResponse:
+        """Serve a socket or an event stream until its end."""
+        key, watch, chain = place["key"], place.groupdict().get("watch"), place.groupdict().get("chain")
+        if chain is not None:
+            exchange.print_failure = print_failure
+        if self._tracer is not None:
+            route = CHAIN_ROUTE if chain is not None else SOCKET_ROUTE if watch is None else STREAM_ROUTE
+            exchange.trace(self._tracer.start_http(request.method, route, request.headers.get("traceparent")))
         try:
-            return await work
+            if watch is not None:
+                return await self._event_streams.serve(request, key, watch, exchange, headers)
+            return await self._sockets.serve(request, key, exchange, headers, partial(self._speaker, request, chain))
+        except Refusal as refusal:
+            answered(exchange, refusal.status)
+            return error_response(refusal.failure, refusal.status, exchange, headers)
+        except Exception as failure:
+            if isinstance(failure, ConnectionError) or not request.writer.output_size:
+                raise
+            _log.exception("what stayed open failed", extra=exchange.log_ids())
+            raise ConnectionError("the answer has begun already") from None
         finally:
-            self._in_flight.leave(segment)
-            admitted.discard(connection)
+            if exchange.span is not None:
+                # The client has gone, or a defect is answered.
+                exchange.span.end({})
 
-    async def _many(
-        self,
-        request: web.BaseRequest,
-        segment: str,
-        items: list[msgspec.Raw],
-        admitted: AdmitResponse,
-        exchange: Exchange,
-        headers: dict[str, str],
-        base: Callable[[], str],
-    ) -> web.Response:
-        observe_batch(len(items))
-        accepted, over = items[: admitted.admitted], items[admitted.admitted :]
-        answers = []
-        if accepted:
-            self._check_room(segment)
-            answers = await self._fly(request, segment, self._batch.run(accepted, exchange, base))
-        headers[COST_HEADER] = str(sum(1 if answer.cost is None else answer.cost for answer in answers))
-        await self._admission.report(
-            admitted.principal, [answer.reason for answer in answers if answer.cost is None], exchange
+    def _speaker(self, request: web.BaseRequest, chain: str | None, socket: Socket, segment: str) -> Speaker:
+        base = partial(self._base, request)
+        if chain is not None:
+            shared = self._chain_sockets
+            return ChainSpeaker(socket, segment, chain, shared, self._messages, self._admission, base, request.protocol)
+        return ApiSpeaker(
+            socket, segment, self._messages, self._batch, self._admission, self._watches, base, request.protocol
         )
-        if over:
-            failure = over_quota(admitted)
-            answers += [refused(failure, identity_of(item), exchange) for item in over]
-            if failure.retry_after_ms:
-                headers[hdrs.RETRY_AFTER] = seconds(failure.retry_after_ms)
-        bodies = [answer.body for answer in answers if answer.body is not None]
-        return _response(joined(bodies) if bodies else None, 200 if bodies else 204, request, headers)
 
     async def _page(
         self, request: web.BaseRequest, path: str, exchange: Exchange, headers: dict[str, str]
@@ -325,7 +372,7 @@ class JsonRpcApp:
         headers.update(page.headers)
         if hdrs.ETAG in page.headers:
             vary_by_coding(headers)
-        return _response(page.body, page.status, request, headers)
+        return whole_response(page.body, page.status, request, headers)
 
     def _base(self, request: web.BaseRequest) -> str:
         return base_of(request, behind_proxy=self._clients.trusts_peer(request))
@@ -341,58 +388,12 @@ class JsonRpcApp:
         return error_response(Failure(400, "INVALID_REQUEST", message), 405, exchange, headers)
 
 
-def error_response(
-    failure: Failure, status: int, exchange: Exchange, headers: dict[str, str], identity: bytes = NULL
-) -> web.Response:
-    """Return one error object as a whole HTTP answer."""
-    if failure.retry_after_ms and status in MIRRORED:
-        headers[hdrs.RETRY_AFTER] = seconds(failure.retry_after_ms)
-    return WholeResponse(failure.body(identity, exchange.request_id), status, headers)
-
-
-def seconds(milliseconds: int) -> str:
-    """Return a Retry-After value: whole seconds, rounded up."""
-    return str(-(-milliseconds // 1000))
-
-
-async def _refused(
-    request: web.BaseRequest, failure: Failure, exchange: Exchange, headers: dict[str, str], began: float
-) -> web.Response:
-    """Return the answer of a request whose body was not requested; it has the id if the body is there all the same."""
-    body, identity = await arrived(request, began), NULL
-    if body is not None:
-        try:
-            content = outline(body)
-            identity = NULL if isinstance(content, list) else identity_of(content)
-        except Failure:
-            pass  # what has no shape has no id
-    response = error_response(failure, _status_of(failure), exchange, headers, identity)
-    return response if body is not None else _closing(response)
-
-
-def _closing(response: web.Response) -> web.Response:
-    response.force_close()
-    return response
-
-
-def _status_of(failure: Failure) -> int:
-    return failure.code if failure.code in MIRRORED else 200
-
-
-def _single(answer: Answer, request: web.BaseRequest, headers: dict[str, str]) -> web.Response:
-    if answer.headers:
-        headers.update(answer.headers)
-    if answer.retry_after_ms and answer.status in MIRRORED:
-        headers[hdrs.RETRY_AFTER] = seconds(answer.retry_after_ms)
-    return _response(answer.body, answer.status, request, headers)
-
-
-def _response(
-    body: bytes | Parts | None, status: int, request: web.BaseRequest, headers: dict[str, str]
-) -> web.Response:
-    if body is None:
-        headers.pop(hdrs.CONTENT_TYPE, None)
-    elif not isinstance(body, bytes):
-        compressed = accepts_gzip(request.headers.get(hdrs.ACCEPT_ENCODING))
-        return document_response(body, status, headers, compressed=compressed)
-    return WholeResponse(body, status, headers)
+def _route_of(request: web.BaseRequest) -> str | None:
+    """Return the route of a request that is answered as a whole; sockets and streams have spans of their own."""
+    path, method = request.rel_url.raw_path, request.method
+    if method == hdrs.METH_POST and _API.fullmatch(path):
+        return ROUTE
+    chain = CHAIN_PATH.fullmatch(path)
+    if chain is not None and method == hdrs.METH_POST:
+        return CHAIN_ROUTE
+    return REST_ROUTE if chain is not None and chain["rest"] is not None and method == hdrs.METH_GET else None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from runtime.listening import Proxies
 from runtime.logs import redact_text
+from transcoder.errors import Failure
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -45,16 +46,18 @@ class Exchange:
     """Identity of one HTTP request.
 
     `metadata` goes with every call made for it; `fresh` requests to bypass the cache; `admitted`: the server has
-    charged it, so that its calls need no key. `span` is that of the request where it is traced.
+    charged it, so that its calls need no key. `span` is that of the request where it is traced. `print_failure` returns
+    the response object of a failure, of its request's id as it stood in the body and this request's own id.
     """
 
-    __slots__ = ("admitted", "client", "metadata", "request_id", "span")
+    __slots__ = ("admitted", "client", "metadata", "print_failure", "request_id", "span")
 
     def __init__(self, request_id: str, client: str, credential: str | None = None, fresh: bool = False) -> None:
         self.request_id = request_id
         self.client = client
         self.admitted = False
         self.span: Span | None = None
+        self.print_failure: Callable[[Failure, bytes, str], bytes] = Failure.body
         self.metadata: tuple[tuple[str, str], ...] = (("x-request-id", request_id), ("x-waypost-client", client))
         if credential is not None:
             self.metadata += ((CREDENTIAL, credential),)
@@ -83,14 +86,20 @@ class Exchange:
 
 ROUTE = "/{key}/v1"
 """The API's path as traces name it: a key in it stays out of them."""
+SOCKET_ROUTE = ROUTE + "/ws"
+STREAM_ROUTE = ROUTE + "/stream/{watch}"
+CHAIN_ROUTE = "/{key}/rpc/{chain}"
+REST_ROUTE = CHAIN_ROUTE + "/{path}"
 
 
 def trace_requests(
-    tracer: Tracer, handle: Callable[[web.BaseRequest], Awaitable[web.Response]], is_api: Callable[[str], object]
-) -> tuple[Callable[[web.BaseRequest], Awaitable[web.Response]], Callable[..., Exchange]]:
+    tracer: Tracer,
+    handle: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]],
+    route_of: Callable[[web.BaseRequest], str | None],
+) -> tuple[Callable[[web.BaseRequest], Awaitable[web.StreamResponse]], Callable[..., Exchange]]:
     """Return a `handle` that puts a span around each request to the API, and what makes exchanges that are part of it.
 
-    `is_api` returns whether a path is the API's, by being true.
+    `route_of` returns the path of a request to the API without what its caller wrote there, None for any other.
     """
     running: ContextVar[Span | None] = ContextVar("waypost_http_span", default=None)
 
@@ -101,11 +110,12 @@ def trace_requests(
             exchange.trace(span)
         return exchange
 
-    async def traced(request: web.BaseRequest) -> web.Response:
-        if request.method != "POST" or not is_api(request.rel_url.raw_path):
+    async def traced(request: web.BaseRequest) -> web.StreamResponse:
+        route = route_of(request)
+        if route is None:
             running.set(None)
             return await handle(request)
-        span = tracer.start_http(request.method, ROUTE, request.headers.get("traceparent"))
+        span = tracer.start_http(request.method, route, request.headers.get("traceparent"))
         running.set(span)
         ended: dict[str, str | int] = {}
         try:
@@ -151,6 +161,7 @@ class Clients(Proxies):
 
 EXPOSED = "X-Request-Id, RateLimit, RateLimit-Policy, Retry-After, X-Waypost-Cache, X-Waypost-Cost"
 
+_ALLOWED = "Content-Type, X-Request-Id, Cache-Control, Last-Event-ID, traceparent"
 _PRIVATE_NETWORK = "Access-Control-Request-Private-Network"
 
 
@@ -182,7 +193,7 @@ class Cors:
         headers = self.headers(request)
         if "Access-Control-Allow-Origin" in headers:
             headers["Access-Control-Allow-Methods"] = methods
-            headers["Access-Control-Allow-Headers"] = "Content-Type, X-Request-Id, Cache-Control, traceparent"
+            headers["Access-Control-Allow-Headers"] = _ALLOWED
             if _PRIVATE_NETWORK in request:
                 # Browsers ask so before a public page reaches an address of the private network.
                 headers["Access-Control-Allow-Private-Network"] = "true"

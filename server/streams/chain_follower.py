@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import copy
 import math
 import time
@@ -24,6 +25,7 @@ from server.streams.branches import Branches, Vote, fitting_links, open_view
 from server.streams.chain_record import Block, ChainRecord
 from server.streams.cursor import MOST_MARKS
 from server.streams.signal import Signal
+from server.streams.wakeups import Wakeups
 from server.streams.walk import CHUNK
 
 if TYPE_CHECKING:
@@ -74,7 +76,7 @@ class Follower:
         self._final_at: float | None = None
         self._trouble: GatewayError | None = None
         self._looked = Signal()
-        self._woken = asyncio.Event()
+        self._wakeups = Wakeups(reads.pushes, self.pause, self._knows)
         self._shorter_since: float | None = None
         self._refuted_at = self._moved_at = self._elsewhere_at = -math.inf
         self._lasting = _lasting_seconds(block_time)
@@ -87,7 +89,9 @@ class Follower:
 
     def start(self) -> None:
         """Begin to follow."""
-        self._task = asyncio.get_running_loop().create_task(self._run(), name=f"follow {self.slug}")
+        # Of no caller's context: what it reads is the gateway's own.
+        loop, context = asyncio.get_running_loop(), contextvars.Context()
+        self._task = loop.create_task(self._run(), name=f"follow {self.slug}", context=context)
 
     async def close(self) -> None:
         """Stop."""
@@ -99,7 +103,11 @@ class Follower:
 
     def wake(self) -> None:
         """Look at the newest block now."""
-        self._woken.set()
+        self._wakeups.wake()
+
+    def _knows(self, number: int, block_hash: str) -> bool:
+        block = self.record.at(number)
+        return block is not None and block.link.hash == block_hash
 
     async def settle(self, *, with_history: bool) -> Block:
         """Return the newest block, once the first is known; `with_history` also as many below as cursors know.
@@ -109,7 +117,7 @@ class Follower:
         """
         if with_history and not self._wants_history:
             self._wants_history = True
-            self._woken.set()
+            self._wakeups.wake()
         until = time.monotonic() + _START_SECONDS
         while self.failure is None:
             tip = self.record.tip
@@ -140,33 +148,28 @@ class Follower:
 
     async def _run(self) -> None:
         try:
-            while self.failure is None:
-                self._woken.clear()
-                try:
-                    await self._look()
-                    self._recover()
-                except GatewayError as error:
-                    self._note_trouble(error)
-                self._looked.fire()
-                await self._rest()
+            with self._wakeups.listening():
+                while self.failure is None:
+                    announced = self._wakeups.take()
+                    try:
+                        await self._look(None if announced is None else announced.endpoint)
+                        self._recover()
+                    except GatewayError as error:
+                        self._note_trouble(error)
+                    self._looked.fire()
+                    hurries, self._hurries = self._hurries, False
+                    hurries |= announced is not None and not self._wakeups.judge(announced)
+                    await self._wakeups.rest(_HURRIED_PAUSE if hurries else None)
         except Exception as error:
             _log.exception("following failed", chain=self.slug, error=type(error).__name__)
             self._fail(Internal(f"following {self.slug} failed in the gateway"))
         finally:
             self._looked.fire()
 
-    async def _rest(self) -> None:
-        hurries, self._hurries = self._hurries, False
-        try:
-            async with asyncio.timeout(_HURRIED_PAUSE if hurries else self.pause):
-                await self._woken.wait()
-        except TimeoutError:
-            pass
-
-    async def _look(self) -> None:
-        """Read the newest block and bring the record up to it."""
+    async def _look(self, endpoint: str | None) -> None:
+        """Read the newest block, of that endpoint where it can be had, and bring the record up to it."""
         view = open_view()
-        view.endpoint = self._believed
+        view.endpoint = endpoint or self._believed
         newest = await self._reads.read_newest_link(view)
         tip = self.record.tip
         if tip is None:

@@ -111,12 +111,24 @@ class ReadsBlockResults(Protocol):
         ...
 
 
+class PassesPaths(Protocol):
+    """Can pass a caller's own GET on to the chain's REST gateway."""
+
+    async def pass_path(self, path: str, view: ReadView) -> bytes:
+        """Return the JSON of the node's answer, byte for byte; `path` is percent-encoded, with its query.
+
+        InvalidArgument and NotSupported (field `path`) for what is not passed on.
+        """
+        ...
+
+
 class PassesCalls(Protocol):
     """Can pass a caller's own call on to a node."""
 
-    async def pass_call(self, method: str, params: bytes | None, view: ReadView) -> bytes:
+    async def pass_call(self, method: str, params: bytes | None, view: ReadView, *, is_shared: bool = False) -> bytes:
         """Return the JSON of the node's result, byte for byte; `params` is the JSON that the caller wrote.
 
-        InvalidArgument (fields `method`, `params`) for what is not passed on.
+        With `is_shared` equal calls share an answer, and short ones a request. InvalidArgument (fields `method`,
+        `params`) for what is not passed on.
         """
         ...

@@ -35,6 +35,7 @@ class LinkReads(FollowsBlocks, ABC):
 
     def __init__(self, pool: Pool, ask_final: AskFinalized | None = None) -> None:
         self.pool = pool
+        self.pushes = pool.pushes
         self._ask_final = ask_final
 
     @abstractmethod
