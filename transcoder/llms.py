@@ -26,6 +26,9 @@ or up to 50 such requests in an array. The key `demo` needs no registration and 
 is {{"data":...}}. Parameters are given by name, or by position in the order shown below; `?` marks those that may be
 left out, `[...]` an array of objects, each with these members.
 
+Programs written for nodes (viem, ethers, web3.py, starknet.js, ...): {_BASE}/<API_KEY>/rpc/<chain> is a chain's own
+JSON-RPC, read methods alone, with the node's own errors.
+
 Streams (`watch...` below) are not posted: GET {_BASE}/<API_KEY>/v1/stream/watchBlocks?chain=ethereum sends events
 (server-sent events; `Last-Event-ID` or `?cursor=` goes on after one), and the WebSocket {_BASE}/<API_KEY>/v1/ws takes
 {{"jsonrpc":"2.0","id":1,"method":"subscribe","params":["watchBlocks",{{"chain":"ethereum"}}]}} beside all operations.

@@ -60,7 +60,12 @@ logging.getLogger("aiohttp.websocket").setLevel(logging.ERROR)
 
 
 class Speaker(Protocol):
-    """Answers what one socket's client sends, and may send of its own."""
+    """Answers what one socket's client sends, and may send of its own.
+
+    With `takes_binary` binary messages are read as text ones; others end the socket.
+    """
+
+    takes_binary: bool
 
     async def answer(self, message: bytes, exchange: Exchange) -> bytes | None:
         """Return the answer to a message that is UTF-8, None for none; it raises nothing of its own."""
@@ -189,12 +194,13 @@ class Socket:
     async def run(self, speaker: Speaker) -> None:
         """Have messages answered until one side ends the socket."""
         self._speaker, response = speaker, self._response
+        is_lenient = speaker.takes_binary
         try:
             while True:
                 if len(self._calls) >= MOST_CALLS:
                     await asyncio.wait(self._calls, return_when=asyncio.FIRST_COMPLETED)
                 message = await response.receive()
-                if message.type is not WSMsgType.TEXT:
+                if message.type is not WSMsgType.TEXT and not (is_lenient and message.type is WSMsgType.BINARY):
                     if message.type is WSMsgType.BINARY:
                         await response.close(code=WSCloseCode.UNSUPPORTED_DATA)
                     return
@@ -225,11 +231,11 @@ class Socket:
         except (TimeoutError, ConnectionError):
             self.abort()
 
-    async def refuse(self, code: int) -> None:
-        """Close it with a code; the client is not waited for."""
+    async def refuse(self, code: int, reason: str = "") -> None:
+        """Close it with a code; the client is not waited for. The reason may have 123 bytes."""
         with suppress(ConnectionError, TimeoutError):
             async with asyncio.timeout(CLOSING_SECONDS):
-                await self._response.close(code=code, drain=False)
+                await self._response.close(code=code, message=reason.encode(), drain=False)
         self.abort()
 
     def abort(self) -> None:

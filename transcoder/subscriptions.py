@@ -77,6 +77,8 @@ async def charge_refused(segment: str, admission: Admission, failure: Failure, e
 class ApiSpeaker:
     """Speaks the API over one socket of the key `segment`; `base` returns the URL by which the socket was opened."""
 
+    takes_binary = False
+
     def __init__(
         self,
         socket: Socket,
@@ -115,7 +117,7 @@ class ApiSpeaker:
             )
         except Failure as failure:
             return failure.body(NULL if isinstance(content, list) else identity_of(content), exchange.request_id)
-        return None if answer.body is None else _whole(answer.body)
+        return None if answer.body is None else whole(answer.body)
 
     async def leave(self) -> None:
         """End every subscription and say so."""
@@ -253,7 +255,8 @@ def _result(identity: bytes, value: Any) -> bytes:
     return b'{"jsonrpc":"2.0","result":%s,"id":%s}' % (orjson.dumps(value), identity)
 
 
-def _whole(body: bytes | Parts) -> bytes:
+def whole(body: bytes | Parts) -> bytes:
+    """Return a body that may be in parts as one."""
     if isinstance(body, bytes):
         return body
     return b"".join(part if isinstance(part, bytes) else part.text for part in body)
