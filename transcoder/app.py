@@ -21,9 +21,10 @@ from runtime.metrics import count_http_request, observe_batch
 from runtime.operations import load_operations
 from runtime.tracing import installed
 from transcoder.calls import Admission, check_key, missing_key, over_quota, quota_headers
+from transcoder.chain_rpc import CHAIN_PATH, ChainRpc
 from transcoder.connections import Connections
 from transcoder.discover import Discovery
-from transcoder.dispatch import MIRRORED, Answer, Batch, Index, NotAdmitted, joined, refused
+from transcoder.dispatch import MIRRORED, Answer, Batch, Index, NotAdmitted, joined
 from transcoder.errors import Failure, internal
 from transcoder.exchange import (
     COST_HEADER,
@@ -43,7 +44,6 @@ from transcoder.requests import (
     BodyReader,
     OpenBodies,
     arrived,
-    identity_of,
     outline,
     too_busy,
     unacceptable,
@@ -136,6 +136,7 @@ class JsonRpcApp:
         self.discovery = Discovery(channel, profile)
         self._admission = Admission(channel)
         self._batch = Batch(Index(load_operations(), channel, kept), self.discovery)
+        self._chain_rpc = ChainRpc(channel)
         self._pages = Pages(self._admission, self.discovery, is_stopping, workers, generation)
         self._clients = clients
         self._cors = Cors(settings.cors_origins)
@@ -170,18 +171,20 @@ class JsonRpcApp:
             is_usual = hdrs.EXPECT not in given and request.version >= HttpVersion11
             broken = None if is_usual else unacceptable(request)
             api = _API.fullmatch(path)
+            chain = CHAIN_PATH.fullmatch(path) if api is None else None
+            calls = self._batch if chain is None else self._chain_rpc.of(chain[2], exchange)
             if broken is not None:
                 response = _closing(error_response(*broken, exchange, headers))
-            elif api is None:
+            elif (route := api or chain) is None:
                 response = await self._page(request, path, exchange, headers)
             elif request.method != hdrs.METH_POST:
                 message = "send JSON-RPC 2.0 requests with POST"
                 response = self._not_allowed(request, "POST", message, exchange, headers)
             else:
                 try:
-                    response = await self._post(request, api[1], exchange, headers, began)
+                    response = await self._post(request, route[1], calls, exchange, headers, began)
                 except Failure as failure:
-                    response = await _refused(request, failure, exchange, headers, began)
+                    response = await _refused(request, failure, calls, exchange, headers, began)
         except ConnectionError:
             raise  # the client disconnected while it was sending
         except Exception:
@@ -191,9 +194,18 @@ class JsonRpcApp:
         return response
 
     async def _post(
-        self, request: web.BaseRequest, segment: str | None, exchange: Exchange, headers: dict[str, str], began: float
+        self,
+        request: web.BaseRequest,
+        segment: str | None,
+        calls: Batch,
+        exchange: Exchange,
+        headers: dict[str, str],
+        began: float,
     ) -> web.Response:
-        """Answer a request to the API. Raises Failure for one that is refused before its body is read."""
+        """Answer a request to the API, or to a chain, by what makes its `calls`.
+
+        Raises Failure for one that is refused before its body is read.
+        """
         if not segment:
             raise missing_key()
         if segment == DEMO:
@@ -205,7 +217,7 @@ class JsonRpcApp:
                 await self._admission.find(segment, exchange)
             bodies, owner = self._bodies, segment
         self._check_room(segment)
-        content, broken, soon = await bodies.items(request, owner, began)
+        content, broken, soon = await bodies.items(request, owner, began, calls.most_items)
         base = partial(self._base, request)
         answer = None
         try:
@@ -213,14 +225,14 @@ class JsonRpcApp:
             if broken is None and segment != DEMO and not isinstance(content, list):
                 exchange.present(segment)
                 try:
-                    begun = self._batch.begin(content, exchange, base)
+                    begun = calls.begin(content, exchange, base)
                 except NotAdmitted:
                     pass
                 else:
                     answer = (
                         begun
                         if isinstance(begun, Answer)
-                        else await self._fly(request, segment, self._batch.finish(begun, exchange))
+                        else await self._fly(request, segment, calls.finish(begun, exchange))
                     )
                     if answer.headers is not None:
                         if answer.status == 401:
@@ -235,7 +247,7 @@ class JsonRpcApp:
             headers[COST_HEADER] = str(admitted.admitted)
             exchange.admit(admitted.principal)
             if isinstance(content, list):
-                return await self._many(request, segment, content, admitted, exchange, headers, base)
+                return await self._many(request, segment, calls, content, admitted, exchange, headers, base)
             if admitted.admitted < 1:
                 raise over_quota(admitted)
             if broken is not None:
@@ -244,16 +256,16 @@ class JsonRpcApp:
                 return response if request.content.is_eof() else _closing(response)
             if answer is None:
                 self._check_room(segment)
-                begun = self._batch.begin(content, exchange, base)
+                begun = calls.begin(content, exchange, base)
                 answer = (
                     begun
                     if isinstance(begun, Answer)
-                    else await self._fly(request, segment, self._batch.finish(begun, exchange))
+                    else await self._fly(request, segment, calls.finish(begun, exchange))
                 )
             if answer.headers is None:
                 await self._admission.report(admitted.principal, [answer.reason], exchange)
         except Failure as failure:
-            identity = NULL if broken or not soon or isinstance(content, list) else identity_of(content)
+            identity = NULL if broken or not soon or isinstance(content, list) else calls.identity_of(content)
             response = error_response(failure, _status_of(failure), exchange, headers, identity)
             return response if soon and request.content.is_eof() else _closing(response)
         return _single(answer, request, headers)
@@ -287,6 +299,7 @@ class JsonRpcApp:
         self,
         request: web.BaseRequest,
         segment: str,
+        calls: Batch,
         items: list[msgspec.Raw],
         admitted: AdmitResponse,
         exchange: Exchange,
@@ -298,14 +311,14 @@ class JsonRpcApp:
         answers = []
         if accepted:
             self._check_room(segment)
-            answers = await self._fly(request, segment, self._batch.run(accepted, exchange, base))
+            answers = await self._fly(request, segment, calls.run(accepted, exchange, base))
         headers[COST_HEADER] = str(sum(1 if answer.cost is None else answer.cost for answer in answers))
         await self._admission.report(
             admitted.principal, [answer.reason for answer in answers if answer.cost is None], exchange
         )
         if over:
             failure = over_quota(admitted)
-            answers += [refused(failure, identity_of(item), exchange) for item in over]
+            answers += [calls.refuse(item, failure, exchange) for item in over]
             if failure.retry_after_ms:
                 headers[hdrs.RETRY_AFTER] = seconds(failure.retry_after_ms)
         bodies = [answer.body for answer in answers if answer.body is not None]
@@ -347,7 +360,7 @@ def error_response(
     """Return one error object as a whole HTTP answer."""
     if failure.retry_after_ms and status in MIRRORED:
         headers[hdrs.RETRY_AFTER] = seconds(failure.retry_after_ms)
-    return WholeResponse(failure.body(identity, exchange.request_id), status, headers)
+    return WholeResponse(exchange.print_failure(failure, identity, exchange.request_id), status, headers)
 
 
 def seconds(milliseconds: int) -> str:
@@ -356,14 +369,19 @@ def seconds(milliseconds: int) -> str:
 
 
 async def _refused(
-    request: web.BaseRequest, failure: Failure, exchange: Exchange, headers: dict[str, str], began: float
+    request: web.BaseRequest,
+    failure: Failure,
+    calls: Batch,
+    exchange: Exchange,
+    headers: dict[str, str],
+    began: float,
 ) -> web.Response:
     """Return the answer of a request whose body was not requested; it has the id if the body is there all the same."""
     body, identity = await arrived(request, began), NULL
     if body is not None:
         try:
-            content = outline(body)
-            identity = NULL if isinstance(content, list) else identity_of(content)
+            content = outline(body, calls.most_items)
+            identity = NULL if isinstance(content, list) else calls.identity_of(content)
         except Failure:
             pass  # what has no shape has no id
     response = error_response(failure, _status_of(failure), exchange, headers, identity)

@@ -22,7 +22,7 @@ from transcoder.exchange import ANSWER_HEADERS, COST
 from transcoder.kept import Asked, KeptMethod
 from transcoder.params import parameters_reader
 from transcoder.render import result_renderer
-from transcoder.requests import NULL, InvalidItem, Item, read_item
+from transcoder.requests import MOST_ITEMS, NULL, InvalidItem, Item, identity_of, read_item
 from transcoder.scalars import parsed
 
 if TYPE_CHECKING:
@@ -204,9 +204,9 @@ class Answer:
 
 @dataclass(slots=True)
 class Started:
-    """A call in progress, to be finished by what began it."""
+    """A call in progress, to be finished by what began it; without a method by what knows it."""
 
-    method: Method | Discovered
+    method: Method | Discovered | None
     call: Any
     identity: bytes | None
     asked: Asked | None = None
@@ -218,6 +218,9 @@ class NotAdmitted(Exception):
 
 class Batch:
     """Executes the items of HTTP requests over the index's channel."""
+
+    most_items = MOST_ITEMS
+    """The most items of one request."""
 
     def __init__(self, index: Index, discovery: Discovery) -> None:
         self._index = index
@@ -255,7 +258,7 @@ class Batch:
         except NotAdmitted:
             raise
         except Exception:
-            return _defect(item.method, item.identity, exchange)
+            return defect(item.method, item.identity, exchange)
         return Started(method, call, item.identity)
 
     async def finish(self, entry: Started, exchange: Exchange) -> Answer:
@@ -297,6 +300,7 @@ class Batch:
 
     async def _finish(self, started: Started, exchange: Exchange) -> Answer:
         method, identity = started.method, started.identity
+        assert method is not None
         try:
             response = await started.call
             asked = started.asked
@@ -310,8 +314,16 @@ class Batch:
         except Failure as failure:
             return failed(failure, identity, exchange)
         except Exception:
-            return _defect(method.name, identity, exchange)
+            return defect(method.name, identity, exchange)
         return _answered(result, status, identity)
+
+    def identity_of(self, raw: bytes | msgspec.Raw) -> bytes:
+        """Return the id that an error for this item is answered under, null where it has no usable one."""
+        return identity_of(raw)
+
+    def refuse(self, raw: msgspec.Raw, failure: Failure, exchange: Exchange) -> Answer:
+        """Return the answer of an item that is refused before it is looked at."""
+        return refused(failure, self.identity_of(raw), exchange)
 
     def _discover(self, item: Item, exchange: Exchange, base: Callable[[], str]) -> Started:
         if bytes(item.params) and parsed(item.params, "") not in ({}, [], None):
@@ -370,7 +382,7 @@ def failed(failure: Failure, identity: bytes | None, exchange: Exchange) -> Answ
         identity = NULL
     status = failure.code if failure.code in MIRRORED else 200
     refusal = failure if status in REFUSED and failure.reason != NOT_ALLOWED else None
-    body = failure.body(identity, exchange.request_id)
+    body = exchange.print_failure(failure, identity, exchange.request_id)
     return Answer(body, status, failure.retry_after_ms, refusal=refusal, reason=failure.reason)
 
 
@@ -381,6 +393,7 @@ def refused(failure: Failure, identity: bytes | None, exchange: Exchange) -> Ans
     return failed(failure, identity, exchange)
 
 
-def _defect(method: str, identity: bytes | None, exchange: Exchange) -> Answer:
+def defect(method: str, identity: bytes | None, exchange: Exchange) -> Answer:
+    """Return the answer of an item at which the gateway itself failed; writes the exception's line."""
     _log.exception("an item failed", extra={"operation": clipped(method), **exchange.log_ids()})
     return failed(internal(), identity, exchange)

@@ -94,20 +94,24 @@ class Failure(Exception):
 
     def body(self, identity: bytes, request_id: str) -> bytes:
         """Return the whole response object; `identity` is the request's id as it stood in the body."""
+        data = self.data(request_id, JSONRPC_CODES.get(self.reason))
+        error = orjson.dumps({"code": self.code, "message": printable(self.message), "data": data})
+        return b"".join((b'{"jsonrpc":"2.0","error":', error, b',"id":', identity, b"}"))
+
+    def data(self, request_id: str, number: int | None = None) -> dict[str, Any]:
+        """Return the error's `data`, for orjson; `number` is what JSON-RPC 2.0 would use where the code is not that."""
         data: dict[str, Any] = {"reason": self.reason, "requestId": request_id}
         if self.field is not None:
             data["field"] = self.field
         if self.retry_after_ms is not None:
             data["retryAfterMs"] = self.retry_after_ms
-        number = JSONRPC_CODES.get(self.reason)
         if number is not None:
             data["jsonrpcCode"] = number
         for name, fact in self.facts.items():
             data.setdefault(name, fact)
         if self.node is not None:
             data["node"] = printed_node(self.node)
-        error = orjson.dumps({"code": self.code, "message": printable(self.message), "data": data})
-        return b"".join((b'{"jsonrpc":"2.0","error":', error, b',"id":', identity, b"}"))
+        return data
 
 
 def internal() -> Failure:

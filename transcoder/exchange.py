@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from runtime.listening import Proxies
 from runtime.logs import redact_text
+from transcoder.errors import Failure
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -45,16 +46,18 @@ class Exchange:
     """Identity of one HTTP request.
 
     `metadata` goes with every call made for it; `fresh` requests to bypass the cache; `admitted`: the server has
-    charged it, so that its calls need no key. `span` is that of the request where it is traced.
+    charged it, so that its calls need no key. `span` is that of the request where it is traced. `print_failure` returns
+    the response object of a failure, of its request's id as it stood in the body and this request's own id.
     """
 
-    __slots__ = ("admitted", "client", "metadata", "request_id", "span")
+    __slots__ = ("admitted", "client", "metadata", "print_failure", "request_id", "span")
 
     def __init__(self, request_id: str, client: str, credential: str | None = None, fresh: bool = False) -> None:
         self.request_id = request_id
         self.client = client
         self.admitted = False
         self.span: Span | None = None
+        self.print_failure: Callable[[Failure, bytes, str], bytes] = Failure.body
         self.metadata: tuple[tuple[str, str], ...] = (("x-request-id", request_id), ("x-waypost-client", client))
         if credential is not None:
             self.metadata += ((CREDENTIAL, credential),)

@@ -269,6 +269,8 @@ def check_scalar(value: Any, field: FieldDescriptor) -> None:
         assert isinstance(value, int) or value == "latest"
     elif field.cpp_type in NUMERIC:
         assert isinstance(value, NUMERIC[field.cpp_type])
+    elif field.cpp_type == FieldDescriptor.CPPTYPE_BOOL:
+        assert isinstance(value, bool)
     elif field.enum_type is not None:
         assert value in {t for v in field.enum_type.values for t in (literal(v).wire, *literal(v).aliases)}
     elif form == options_pb2.FORMAT_CURSOR:
