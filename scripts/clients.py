@@ -168,22 +168,28 @@ async def gateway() -> AsyncIterator[dict[str, str]]:
     with tempfile.TemporaryDirectory() as name:
         config = Path(name) / "waypost.toml"
         async with served(config) as (base, grpc):
-            keys = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-P", "-m", "cli", "keys", "create", "tight", "--rate", "1", "--burst", "1", "--json"),
-                *("--config", str(config), "--network", "devnet"),
-                cwd=ROOT,
-                stdout=asyncio.subprocess.PIPE,
-            )
-            made, _ = await keys.communicate()
+            tight = await tight_key(config)
             async with aiohttp.ClientSession() as session:
                 expected = await expectations(session, f"{base}/local/v1")
             yield {
                 "WAYPOST_GRPC": grpc,
                 "WAYPOST_HTTP": base,
                 "WAYPOST_KEY": "local",
-                "WAYPOST_TIGHT_KEY": orjson.loads(made)["key"],
+                "WAYPOST_TIGHT_KEY": tight,
                 **expected,
             }
+
+
+async def tight_key(config: Path) -> str:
+    """Return a new key of the gateway with this configuration, for one unit a second."""
+    creating = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", "-m", "cli", "keys", "create", "tight", "--rate", "1", "--burst", "1", "--json"),
+        *("--config", str(config), "--network", "devnet"),
+        cwd=ROOT,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    made, _ = await creating.communicate()
+    return str(orjson.loads(made)["key"])
 
 
 @asynccontextmanager

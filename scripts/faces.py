@@ -30,7 +30,7 @@ from devnet.cosmos.world import CHAINS, address, operator
 from devnet.evm.world import load_world
 from devnet.install import node_binary, npm
 from devnet.launcher import Devnet
-from scripts.clients import ROOT, Failed, run, served
+from scripts.clients import ROOT, Failed, run, served, tight_key
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 FOLDER = ROOT / "tests" / "faces"
 PAGE = ROOT / "docs" / "chain-rpc.md"
-SLUGS = ("ethereum", "bitcoin", "solana", "starknet", "cosmoshub")
+SLUGS = ("ethereum", "solana", "starknet", "cosmoshub")
 # What an example of the page names, and what stands in its place here.
 EXAMPLE_BASE = "http://127.0.0.1:8080"
 _EXAMPLE = re.compile(r"^```(js|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -90,7 +90,7 @@ def examples(page: str) -> list[tuple[str, str]]:
 def addresses(endpoints: Sequence[Endpoint], gateway: str) -> dict[str, dict[str, str]]:
     """Return {node, gateway}: the addresses by interface (http, rest) of a chain's node and of the gateway."""
     kinds = {endpoint.kind: endpoint.url for endpoint in endpoints}
-    node = {"http": next(kinds[kind] for kind in ("jsonrpc", "core", "comet") if kind in kinds)}
+    node = {"http": next(kinds[kind] for kind in ("jsonrpc", "comet") if kind in kinds)}
     if "rest" in kinds:
         node["rest"] = kinds["rest"]
     return {"node": node, "gateway": dict.fromkeys(node, gateway)}
@@ -110,6 +110,7 @@ async def certain(session: aiohttp.ClientSession, rest: str) -> dict[str, dict[s
             "usdc": ethereum.token("USDC").address,
             "weth": ethereum.wrapped_native.address,
             "prober": known.PROBER,
+            "developer": known.DEVELOPER,
             "first": ethereum.height,
             "crowded": ethereum.height + known.CROWDED_AT,
             "crowd": known.CROWD,
@@ -160,7 +161,8 @@ async def chains() -> AsyncIterator[tuple[str, dict[str, str]]]:
             async with served(config) as (base, _), aiohttp.ClientSession() as session:
                 faces = {slug: addresses(devnet.kinds[slug], f"{base}/local/rpc/{slug}") for slug in SLUGS}
                 facts = await certain(session, faces["cosmoshub"]["node"]["rest"])
-                given = orjson.dumps({"base": base, "chains": faces, "known": facts}).decode()
+                keys = {"tight": await tight_key(config), "wrong": "no-such-key"}
+                given = orjson.dumps({"base": base, "keys": keys, "chains": faces, "known": facts}).decode()
                 yield base, {**os.environ, "WAYPOST_FACES": given, "PYTHONPATH": str(ROOT)}
 
 

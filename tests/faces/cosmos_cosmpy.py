@@ -14,6 +14,7 @@ from cosmpy.protos.cosmos.auth.v1beta1.query_pb2 import QueryAccountRequest
 from cosmpy.protos.cosmos.bank.v1beta1 import query_pb2 as bank
 from cosmpy.protos.cosmos.base.query.v1beta1.pagination_pb2 import PageRequest
 from cosmpy.protos.cosmos.base.tendermint.v1beta1 import query_pb2 as base
+from cosmpy.protos.cosmos.crypto.ed25519 import keys_pb2 as _keys  # noqa: F401  # of validators
 from cosmpy.protos.cosmos.distribution.v1beta1 import query_pb2 as distribution
 from cosmpy.protos.cosmos.staking.v1beta1 import query_pb2 as staking
 from cosmpy.protos.cosmos.tx.v1beta1.service_pb2 import GetTxRequest, SimulateRequest

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Contract, FetchRequest, JsonRpcProvider } from "ethers";
-import { comparing, comparingErrors, known, pair } from "./pairs.mjs";
+import { Contract, JsonRpcProvider, Network } from "ethers";
+import { addresses, addressWith, comparing, comparingErrors, known, pair, until } from "./pairs.mjs";
 
 const make = (url) => new JsonRpcProvider(url, undefined, { cacheTimeout: -1 });
 const clients = pair("ethereum", make);
@@ -11,7 +11,7 @@ const same = comparing(clients);
 const fails = comparingErrors(clients);
 test.after(() => Object.values(clients).forEach((client) => client.destroy()));
 
-const { holder, alice, untouched, usdc, weth, prober, first, crowded, crowd } = known.ethereum;
+const { holder, alice, untouched, developer, usdc, weth, prober, first, crowded, crowd } = known.ethereum;
 const erc20 = [
   "function name() view returns (string)",
   "function decimals() view returns (uint8)",
@@ -98,9 +98,30 @@ test("what writes and what leaves state in a node is refused", async () => {
   }
 });
 
-test("a key in the address alone, without another header", async () => {
-  const request = new FetchRequest(clients.gateway._getConnection().url);
-  const provider = new JsonRpcProvider(request, 1, { staticNetwork: true, batchMaxCount: 1 });
-  assert.equal(await provider.getBalance(holder), await clients.node.getBalance(holder));
+test("a wrong key is refused, a quota waited out", { timeout: 60_000 }, async () => {
+  const alone = { staticNetwork: Network.from(1), batchMaxCount: 1 };
+  const [refused, tight] = ["wrong", "tight"].map((key) => new JsonRpcProvider(addressWith(key, "ethereum"), 1, alone));
+  await assert.rejects(refused.getBlockNumber(), /401|-32001/);
+  await tight.getBlockNumber();
+  assert.equal(await tight.getBalance(holder), await clients.node.getBalance(holder));
+  refused.destroy();
+  tight.destroy();
+});
+
+test("blocks and events are watched with default options", { timeout: 60_000 }, async () => {
+  const provider = new JsonRpcProvider(addresses("ethereum").gateway.http, 1, { staticNetwork: Network.from(1), pollingInterval: 100 });
+  const wrapped = new Contract(weth, ["event Deposit(address indexed dst, uint256 wad)"], provider);
+  const [blocks, events] = [[], []];
+  const node = clients.node;
+  await provider.on("block", (number) => blocks.push(number));
+  await wrapped.on("Deposit", (dst, wad) => events.push([dst, wad]));
+  await until(() => blocks.length);
+  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  await node.send("eth_sendTransaction", [{ from: developer, to: weth, value: "0x9" }]);
+  await node.send("evm_mine", []);
+  await until(() => events.length);
+  assert.deepEqual(events[0], [developer, 9n]);
+  const head = await node.getBlockNumber();
+  await until(() => blocks.at(-1) === head);
   provider.destroy();
 });

@@ -1,12 +1,22 @@
 // A client on a chain's own node and the same client on the gateway: what both answer to one read, side by side.
-// WAYPOST_FACES (scripts/faces.py) has the addresses: {chain: {node, gateway, ...}}, and what is certain: {known}.
+// WAYPOST_FACES (scripts/faces.py) has the addresses by chain and what is certain.
 
 import assert from "node:assert/strict";
 import test from "node:test";
 
-const { chains, known } = JSON.parse(process.env.WAYPOST_FACES);
+const { base, keys, chains, known } = JSON.parse(process.env.WAYPOST_FACES);
 
 export { known };
+
+/** The gateway's address of a chain with another key: "wrong", or "tight", which has one unit a second. */
+export function addressWith(key, chain) {
+  return `${base}/${keys[key]}/rpc/${chain}`;
+}
+
+/** Wait until a condition holds. */
+export async function until(condition) {
+  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 20));
+}
 
 /** Where a chain's node is, and the gateway's address for it. */
 export function addresses(chain) {
@@ -34,10 +44,9 @@ const TOLD = ["name", "code", "status", "data", "shortMessage", "reason", "rever
 function described(error) {
   if (!(error instanceof Error)) return error;
     const rest = Object.fromEntries(TOLD.filter((name) => error[name] !== undefined).map((name) => [name, error[name]]));
-  for (const name of ["data", "shortMessage"]) {
-    if (typeof rest[name] === "string") rest[name] = neutral(rest[name]);
-    else if (name === "data" && rest[name] instanceof Error) rest[name] = described(rest[name]);
-  }
+  if (rest.shortMessage) rest.shortMessage = neutral(rest.shortMessage);
+  // ethers: a list that is a proxy, which equals no other.
+  if (rest.revert) rest.revert = { ...rest.revert, args: [...rest.revert.args] };
   return { ...rest, message: neutral(error.message), cause: error.cause && described(error.cause) };
 }
 

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Connection, Keypair, PublicKey, SystemProgram, Transaction } from "@solana/web3.js";
+import { Connection, Keypair, PublicKey, SendTransactionError, SystemProgram, Transaction } from "@solana/web3.js";
 import { comparing, comparingErrors, known, pair } from "./pairs.mjs";
 
 const clients = pair("solana", (url) => new Connection(url, "confirmed"));
@@ -50,5 +50,5 @@ test("what writes is refused", async () => {
   const payer = Keypair.generate();
   const transaction = new Transaction({ feePayer: payer.publicKey, ...(await clients.gateway.getLatestBlockhash()) });
   transaction.add(SystemProgram.transfer({ fromPubkey: payer.publicKey, toPubkey: owner, lamports: 1 }));
-  await assert.rejects(clients.gateway.sendTransaction(transaction, [payer], { skipPreflight: true }), { name: "SendTransactionError" });
+  await assert.rejects(clients.gateway.sendTransaction(transaction, [payer], { skipPreflight: true }), SendTransactionError);
 });
