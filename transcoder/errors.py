@@ -94,9 +94,13 @@ class Failure(Exception):
 
     def body(self, identity: bytes, request_id: str) -> bytes:
         """Return the whole response object; `identity` is the request's id as it stood in the body."""
-        data = self.data(request_id, JSONRPC_CODES.get(self.reason))
-        error = orjson.dumps({"code": self.code, "message": printable(self.message), "data": data})
-        return b"".join((b'{"jsonrpc":"2.0","error":', error, b',"id":', identity, b"}"))
+        return b"".join((b'{"jsonrpc":"2.0","error":', self.error(request_id), b',"id":', identity, b"}"))
+
+    def error(self, request_id: str) -> bytes:
+        """Return the error object alone."""
+        number = JSONRPC_CODES.get(self.reason)
+        message = printable(self.message)
+        return orjson.dumps({"code": self.code, "message": message, "data": self.data(request_id, number)})
 
     def data(self, request_id: str, number: int | None = None) -> dict[str, Any]:
         """Return the error's `data`, for orjson; `number` is what JSON-RPC 2.0 would use where the code is not that."""

@@ -110,7 +110,7 @@ class EvmFactory(ChainFactory):
             LogReader(windows, scanner),
             ContractLogReader(windows, scanner),
             TransferReader(facts, windows, scanner, TokenUnits(reads)),
-            EvmPassThrough(pool),
+            EvmPassThrough(pool, accounts, history_is_pinned=chain.history_is_pinned),
         )
         return Driver(parts, readers, (planner,))
 
