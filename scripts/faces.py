@@ -1,7 +1,7 @@
-"""`make faces`: published clients of chains on the gateway's `/{key}/rpc/{chain}`, each beside itself on the chain's node.
+"""`make faces`: published clients of chains on `/{key}/rpc/{chain}`, each beside itself on the chain's own node.
 
-What a client reads on the node it is to read on the gateway, errors included (tests/faces). The examples of
-docs/chain-rpc.md are run as they stand there. Node.js is the packaged one, so that nothing but the development tools is needed.
+What a client reads on the node it is to read on the gateway, errors included (tests/faces). The programs of
+docs/chain-clients.md are run as they stand there. Node.js is the packaged one: no toolchain is needed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from devnet.local_chain import Endpoint
 
 FOLDER = ROOT / "tests" / "faces"
-PAGE = ROOT / "docs" / "chain-rpc.md"
+PAGE = ROOT / "docs" / "chain-clients.md"
 SLUGS = ("ethereum", "solana", "starknet", "cosmoshub")
 # What an example of the page names, and what stands in its place here.
 EXAMPLE_BASE = "http://127.0.0.1:8080"
@@ -49,28 +49,29 @@ _WITHIN = 120
 
 @dataclass(frozen=True)
 class Face:
-    """A published client: the package that it is, and the file of `tests/faces` that drives it."""
+    """A published client: the package that it is, and the files of `tests/faces` that drive it."""
 
-    name: str
-    file: str
-
-    def command(self) -> tuple[str, ...]:
-        """Return what drives it."""
-        if self.file.endswith(".py"):
-            return (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n0", str(FOLDER / self.file))
-        return (str(node_binary()), "--test-reporter=tap", self.file)
+    package: str
+    files: tuple[str, ...]
 
 
 FACES = (
-    Face("viem", "evm_viem.mjs"),
-    Face("ethers", "evm_ethers.mjs"),
-    Face("web3", "evm_web3py.py"),
-    Face("@solana/kit", "solana_kit.mjs"),
-    Face("@solana/web3.js", "solana_web3js.mjs"),
-    Face("starknet", "starknet_js.mjs"),
-    Face("@cosmjs/tendermint-rpc", "cosmos_cosmjs.mjs"),
-    Face("cosmpy", "cosmos_cosmpy.py"),
+    Face("viem", ("evm_viem.mjs", "evm_viem_socket.mjs")),
+    Face("ethers", ("evm_ethers.mjs", "evm_ethers_socket.mjs")),
+    Face("web3", ("evm_web3py.py", "evm_web3py_socket.py")),
+    Face("@solana/kit", ("solana_kit.mjs",)),
+    Face("@solana/web3.js", ("solana_web3js.mjs",)),
+    Face("starknet", ("starknet_js.mjs",)),
+    Face("@cosmjs/tendermint-rpc", ("cosmos_cosmjs.mjs",)),
+    Face("cosmpy", ("cosmos_cosmpy.py",)),
 )
+
+
+def command(file: str) -> tuple[str, ...]:
+    """Return what runs a file of `tests/faces`."""
+    if file.endswith(".py"):
+        return (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n0", str(FOLDER / file))
+    return (str(node_binary()), "--test-reporter=tap", file)
 
 
 def install() -> None:
@@ -88,12 +89,15 @@ def examples(page: str) -> list[tuple[str, str]]:
 
 
 def addresses(endpoints: Sequence[Endpoint], gateway: str) -> dict[str, dict[str, str]]:
-    """Return {node, gateway}: the addresses by interface (http, rest) of a chain's node and of the gateway."""
+    """Return {node, gateway}: the addresses by interface (http, ws, rest) of a chain's node and of the gateway."""
     kinds = {endpoint.kind: endpoint.url for endpoint in endpoints}
     node = {"http": next(kinds[kind] for kind in ("jsonrpc", "comet") if kind in kinds)}
     if "rest" in kinds:
         node["rest"] = kinds["rest"]
-    return {"node": node, "gateway": dict.fromkeys(node, gateway)}
+    reached = dict.fromkeys(node, gateway)
+    if "jsonrpc" in kinds:
+        node["ws"], reached["ws"] = (f"ws{url.removeprefix('http')}" for url in (node["http"], gateway))
+    return {"node": node, "gateway": reached}
 
 
 async def certain(session: aiohttp.ClientSession, rest: str) -> dict[str, dict[str, Any]]:
@@ -168,16 +172,19 @@ async def chains() -> AsyncIterator[tuple[str, dict[str, str]]]:
 
 async def try_out(face: Face, environ: Mapping[str, str]) -> str | None:
     """Drive one client, a line; return what it printed where it failed, else None."""
-    began = time.monotonic()
+    began, passed = time.monotonic(), 0
     try:
-        async with asyncio.timeout(_WITHIN):
-            output = await run(face.command(), FOLDER, environ)
-        if not (counted := _COUNT.search(output)) or not (passed := int(counted[1] or counted[2])):
-            raise Failed(f"nothing was compared\n{output}")
+        for file in face.files:
+            async with asyncio.timeout(_WITHIN):
+                output = await run(command(file), FOLDER, environ)
+            counted = _COUNT.search(output)
+            if counted is None or not (count := int(counted[1] or counted[2])):
+                raise Failed(f"{file} compared nothing\n{output}")
+            passed += count
     except (Failed, TimeoutError) as failure:
-        print(f"{face.name:<24} failed", flush=True)
-        return str(failure) or f"not done within {_WITHIN} s"
-    print(f"{face.name:<24} {passed:3} passed {time.monotonic() - began:6.1f} s", flush=True)
+        print(f"{face.package:<24} failed", flush=True)
+        return str(failure) or f"{file} was not done within {_WITHIN} s"
+    print(f"{face.package:<24} {passed:3} passed {time.monotonic() - began:6.1f} s", flush=True)
     return None
 
 
@@ -186,7 +193,11 @@ async def try_examples(base: str, environ: Mapping[str, str]) -> str | None:
     began, programs = time.monotonic(), examples(PAGE.read_text())
     for language, program in programs:
         text = program.replace(EXAMPLE_BASE, base)
-        command = (str(node_binary()), "--input-type=module", "-e", text) if language == "js" else (sys.executable, "-c", text)
+        command = (
+            (str(node_binary()), "--input-type=module", "-e", text)
+            if language == "js"
+            else (sys.executable, "-c", text)
+        )
         try:
             async with asyncio.timeout(_WITHIN):
                 if not (await run(command, FOLDER, environ)).strip():
@@ -202,7 +213,7 @@ async def main(names: Sequence[str]) -> int:
     """Drive the named clients, all of them and the page's examples without names; return the exit status."""
     await asyncio.to_thread(install)
     async with chains() as (base, environ):
-        outcomes = {face.name: await try_out(face, environ) for face in FACES if not names or face.name in names}
+        outcomes = {face.package: await try_out(face, environ) for face in FACES if not names or face.package in names}
         if not names:
             outcomes["examples"] = await try_examples(base, environ)
     failed = {name: output for name, output in outcomes.items() if output is not None}
@@ -214,8 +225,8 @@ async def main(names: Sequence[str]) -> int:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m scripts.faces")
-    parser.add_argument("names", nargs="*", help=f"of {', '.join(face.name for face in FACES)}")
+    parser.add_argument("names", nargs="*", help=f"of {', '.join(face.package for face in FACES)}")
     arguments = parser.parse_args()
-    if unknown := set(arguments.names) - {face.name for face in FACES}:
+    if unknown := set(arguments.names) - {face.package for face in FACES}:
         parser.error(f"no client is called {' or '.join(sorted(unknown))}")
     sys.exit(asyncio.run(main(arguments.names)))

@@ -49,9 +49,7 @@ READS: dict[str, Callable[[Any], Any]] = {
     "balances, a page": lambda rest: BankRestClient(rest).AllBalances(
         bank.QueryAllBalancesRequest(address=ALICE, pagination=PAGE)
     ),
-    "metadata of a denom": lambda rest: BankRestClient(rest).DenomMetadata(
-        bank.QueryDenomMetadataRequest(denom=DENOM)
-    ),
+    "metadata of a denom": lambda rest: BankRestClient(rest).DenomMetadata(bank.QueryDenomMetadataRequest(denom=DENOM)),
     "validators": lambda rest: StakingRestClient(rest).Validators(
         staking.QueryValidatorsRequest(status="BOND_STATUS_BONDED", pagination=PAGE)
     ),
@@ -114,7 +112,7 @@ def test_pages_are_walked() -> None:
 
 
 def test_what_writes_is_refused() -> None:
-    with pytest.raises(RuntimeError, match="Response: 40[45]"):
+    with pytest.raises(RuntimeError, match=r"Response: 40[45]"):
         TxRestClient(GATEWAY).Simulate(SimulateRequest(tx_bytes=b"\x00"))
 
 

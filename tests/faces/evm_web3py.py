@@ -175,7 +175,7 @@ def test_what_is_a_property_of_the_client() -> None:
 def test_proofs() -> None:
     """Of a place that is written with an even number of digits: the client sends it as it is given."""
     node, gateway = SYNC
-    assert gateway.eth.get_proof(USDC, ["0x00"]) == node.eth.get_proof(USDC, ["0x00"])
+    assert gateway.eth.get_proof(USDC, ["0x" + "00" * 32]) == node.eth.get_proof(USDC, ["0x" + "00" * 32])
 
 
 def test_transactions_by_hash() -> None:
