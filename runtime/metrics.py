@@ -46,6 +46,10 @@ _OPERATIONS = CounterFamily(
 _OPERATION_SECONDS = HistogramFamily(
     "waypost_operation_seconds", "How long calls took, in seconds.", ("operation", "chain"), LATENCIES, REGISTRY
 )
+_STREAMS_OPEN = Gauge("waypost_streams_open", "Streams that are open.", ("operation",), registry=REGISTRY)
+_STREAM_EVENTS = CounterFamily(
+    "waypost_stream_events", "Events that streams sent to their callers.", ("operation", "chain"), REGISTRY
+)
 _IN_FLIGHT = Gauge("waypost_in_flight", "Items in progress.", registry=REGISTRY)
 _CERTIFICATE = Gauge(
     "waypost_certificate_expiry_seconds",
@@ -106,6 +110,12 @@ _USAGE_PENDING = Gauge("waypost_usage_pending_intervals", "Intervals of usage no
 _USAGE_LOST = CounterFamily(
     "waypost_usage_lost_requests", "Requests whose usage was given up, as the database was away.", (), REGISTRY
 )
+_STREAM_FAILURES = CounterFamily(
+    "waypost_stream_failures",
+    "Times that all streams of a chain were ended because of what its nodes answered.",
+    ("chain", "reason"),
+    REGISTRY,
+)
 _TASKS = Gauge("waypost_tasks", "Tasks of the event loop at the moment of this reading.", registry=REGISTRY)
 _WORKERS = Gauge(
     "waypost_workers",
@@ -129,6 +139,7 @@ Merging = Literal["sum", "min", "max"]
 GAUGES: dict[str, Merging] = {
     "waypost_in_flight": "sum",
     "waypost_http_sockets_open": "sum",
+    "waypost_streams_open": "sum",
     "waypost_tasks": "sum",
     "waypost_cache_bytes": "sum",
     "waypost_head_block": "max",
@@ -160,11 +171,26 @@ def word(text: str | None) -> str:
     return text if _WORD.fullmatch(text) and not text.startswith(("0x", "wp_")) else OTHER
 
 
-def count_operation(operation: str, chain: str | None, code: str, reason: str | None, seconds: float) -> None:
-    """Count one ended call. `code` is the gRPC status name, `reason` None for a success."""
+def count_operation(operation: str, chain: str | None, code: str, reason: str | None, seconds: float | None) -> None:
+    """Count one ended call.
+
+    `code` is the gRPC status name, `reason` None for a success, `seconds` None for a stream.
+    """
     calls, duration = _operation_series(operation, chain, code, reason)
     calls.count += 1
-    duration.observe(seconds)
+    if seconds is not None:
+        duration.observe(seconds)
+
+
+def add_open_streams(operation: str, streams: int) -> None:
+    """Record that so many streams of an operation were opened, or closed where it is negative."""
+    _STREAMS_OPEN.labels(word(operation)).inc(streams)
+
+
+@lru_cache(maxsize=4096)
+def stream_events(operation: str, chain: str) -> Counter:
+    """Return the counter of the events sent by streams of an operation and chain: for those that count every one."""
+    return _STREAM_EVENTS.of(word(operation), word(chain))
 
 
 class AnsweredCall(Protocol):
@@ -253,6 +279,11 @@ def _refusal_series(face: Face, reason: str) -> Counter:
 def count_yields_left_out(chain: str, protocol: str, reason: str, pools: int) -> None:
     """Count pools of a protocol on a chain that one build of the comparison left out; `reason` is a short word."""
     _YIELDS_LEFT_OUT.of(word(chain), word(protocol), word(reason)).count += pools
+
+
+def count_stream_failure(chain: str, reason: str) -> None:
+    """Count that all streams of a chain were ended because of what its nodes answered."""
+    _STREAM_FAILURES.of(word(chain), word(reason)).count += 1
 
 
 def set_store_up(store: Literal["database", "cache"], up: bool) -> None:

@@ -21,13 +21,17 @@ from runtime.metrics import count_http_request
 from runtime.operations import load_operations, load_watches
 from runtime.tracing import installed
 from transcoder.calls import Admission, check_key, missing_key, over_quota, quota_headers
-from transcoder.chain_rpc import CHAIN_PATH, ChainRpc
+from transcoder.chain_rpc import CHAIN_PATH, ChainRpc, print_failure
+from transcoder.chain_sockets import ChainSockets, ChainSpeaker
 from transcoder.connections import Connections
 from transcoder.discover import Discovery
 from transcoder.dispatch import MIRRORED, Batch, Index
 from transcoder.errors import Failure, internal
 from transcoder.exchange import (
+    CHAIN_ROUTE,
     REQUEST_ID,
+    REST_ROUTE,
+    ROUTE,
     SERVER,
     SOCKET_ROUTE,
     STREAM_ROUTE,
@@ -64,7 +68,7 @@ if TYPE_CHECKING:
     from transcoder.dispatch import Answer
     from transcoder.kept import KeptAnswers
     from transcoder.pages import Parts
-    from transcoder.sockets import Socket
+    from transcoder.sockets import Socket, Speaker
 
 ANSWER: web.AppKey[Callable[[Any], Awaitable[web.StreamResponse]]] = web.AppKey("answer")
 """The application's only handler, for a server that needs no routing."""
@@ -142,15 +146,16 @@ class JsonRpcApp:
     ) -> None:
         self.discovery = Discovery(channel, profile)
         self._admission = Admission(channel)
-        self._batch = Batch(Index(load_operations(), channel, kept), self.discovery)
+        self._batch = Batch(Index((*load_operations(), *load_watches()), channel, kept), self.discovery)
+        self._chain_rpc = ChainRpc(channel)
+        self._chain_sockets = ChainSockets(channel, self._chain_rpc)
         self._pages = Pages(self._admission, self.discovery, is_stopping, workers, generation)
         self._clients = clients
         self._cors = Cors(settings.cors_origins)
         self._credential = credential
         self._exchange: Callable[[str, str, str | None, bool], Exchange] = Exchange
         in_flight = FairShare(settings.max_in_flight)
-        self._messages = Messages(self._admission, self._batch, in_flight, connections.admitted)
-        self._chain_rpc = ChainRpc(channel)
+        self._messages = Messages(self._admission, in_flight, connections.admitted)
         self._tracer = tracer
         pace = (settings.body_timeout, settings.min_transfer_rate)
         keyed = OpenBodies(MOST_OPEN_PER_KEY, settings.max_in_flight)
@@ -164,7 +169,7 @@ class JsonRpcApp:
 
     def traced(self, tracer: Tracer) -> Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]:
         """Return a `handle` that puts a span around each request to the API, of which its calls are part."""
-        handle, self._exchange = trace_requests(tracer, self.handle, _API.fullmatch)
+        handle, self._exchange = trace_requests(tracer, self.handle, _route_of)
         return handle
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -181,12 +186,13 @@ class JsonRpcApp:
         try:
             is_usual = hdrs.EXPECT not in given and request.version >= HttpVersion11
             broken = None if is_usual else unacceptable(request)
-            api, messages = _API.fullmatch(path), self._messages
-            chain = CHAIN_PATH.fullmatch(path) if api is None else None
-            if chain is not None:
-                api, messages = chain, messages.of(self._chain_rpc.of(chain[2], exchange))
+            api = _API.fullmatch(path)
             if broken is not None:
                 response = closing(error_response(*broken, exchange, headers))
+            elif api is None and (chain := CHAIN_PATH.fullmatch(path)) is not None:
+                if hdrs.UPGRADE in given and request.method == hdrs.METH_GET and chain["rest"] is None:
+                    return await self._stay_open(request, chain, exchange, headers)
+                response = await self._serve_chain(request, chain, exchange, headers, began)
             elif api is None:
                 place = _OPEN.fullmatch(path)
                 if place is None:
@@ -200,10 +206,7 @@ class JsonRpcApp:
                 message = "send JSON-RPC 2.0 requests with POST"
                 response = self._not_allowed(request, "POST", message, exchange, headers)
             else:
-                try:
-                    response = await self._post(request, api[1], messages, exchange, headers, began)
-                except Failure as failure:
-                    response = await _refused(request, failure, messages.batch, exchange, headers, began)
+                response = await self._post(request, api[1], self._batch, exchange, headers, began)
         except ConnectionError:
             raise  # the client disconnected while it was sending
         except Exception:
@@ -212,40 +215,99 @@ class JsonRpcApp:
         count_http_request(response.status)
         return response
 
-    async def _post(
+    async def _serve_chain(
         self,
         request: web.BaseRequest,
-        segment: str | None,
-        messages: Messages,
+        place: re.Match[str],
         exchange: Exchange,
         headers: dict[str, str],
         began: float,
     ) -> web.Response:
-        """Answer a request to the API or to a chain. Raises Failure for one refused before its body is read."""
-        if not segment:
-            raise missing_key()
+        """Answer a request to a chain's own interface: its JSON-RPC by POST, its REST gateway by GET."""
+        key, chain = place["key"], place["chain"]
+        if place["rest"] is not None:
+            call = self._chain_rpc.below(chain, request.rel_url.raw_path_qs[place.start("rest") :], exchange)
+            if request.method == hdrs.METH_GET:
+                return await self._get(request, key, call, exchange, headers)
+            message = "this is a path of the chain's REST gateway, of which GETs are passed on; POST JSON-RPC above it"
+            return self._not_allowed(request, "GET", message, exchange, headers)
+        calls = self._chain_rpc.of(chain, exchange)
+        if request.method == hdrs.METH_POST:
+            return await self._post(request, key, calls, exchange, headers, began)
+        message = "POST JSON-RPC 2.0 requests of the chain here, or open a WebSocket"
+        return self._not_allowed(request, "POST", message, exchange, headers)
+
+    async def _get(
+        self, request: web.BaseRequest, segment: str, calls: Batch, exchange: Exchange, headers: dict[str, str]
+    ) -> web.Response:
+        """Answer a request that is its path and query alone."""
+        try:
+            await self._check_caller(request, segment, exchange, headers)
+            base = partial(self._base, request)
+            answer = await self._messages.answer(calls, segment, b"", None, exchange, headers, base, request.protocol)
+        except Failure as failure:
+            return error_response(failure, status_of(failure), exchange, headers)
+        return _single(answer, request, headers)
+
+    async def _post(
+        self,
+        request: web.BaseRequest,
+        segment: str | None,
+        calls: Batch,
+        exchange: Exchange,
+        headers: dict[str, str],
+        began: float,
+    ) -> web.Response:
+        """Answer a request to the API, or to a chain, by what makes its `calls`."""
+        try:
+            return await self._read_and_answer(request, segment, calls, exchange, headers, began)
+        except Failure as failure:
+            return await _refused(request, failure, calls, exchange, headers, began)
+
+    async def _read_and_answer(
+        self,
+        request: web.BaseRequest,
+        segment: str | None,
+        calls: Batch,
+        exchange: Exchange,
+        headers: dict[str, str],
+        began: float,
+    ) -> web.Response:
+        """Answer as `_post` does. Raises Failure for what is refused before its body is read."""
+        segment = await self._check_caller(request, segment, exchange, headers)
         if segment == DEMO:
-            await self._check_demo(request, exchange, headers)
             bodies, owner = self._demo_bodies, client_network(exchange.client)
         else:
-            if self._admission.known.get(segment, 0.0) <= monotonic():
-                check_key(segment)
-                await self._admission.find(segment, exchange)
             bodies, owner = self._bodies, segment
-        messages.check_room(segment)
-        content, broken, soon = await bodies.items(request, owner, began, messages.batch.most_items)
+        self._messages.check_room(segment)
+        content, broken, soon = await bodies.items(request, owner, began, calls.most_items)
         base = partial(self._base, request)
         try:
-            answer = await messages.answer(segment, content, broken, exchange, headers, base, request.protocol)
+            answer = await self._messages.answer(
+                calls, segment, content, broken, exchange, headers, base, request.protocol
+            )
             if answer.refusal is not None and not soon:
                 headers.update(answer.headers or {})
                 raise answer.refusal
         except Failure as failure:
-            identity = NULL if broken or not soon or isinstance(content, list) else messages.batch.identity_of(content)
+            identity = NULL if broken or not soon or isinstance(content, list) else calls.identity_of(content)
             response = error_response(failure, status_of(failure), exchange, headers, identity)
             return response if soon and request.content.is_eof() else closing(response)
         response = _single(answer, request, headers)
         return response if broken is None or request.content.is_eof() else closing(response)
+
+    async def _check_caller(
+        self, request: web.BaseRequest, segment: str | None, exchange: Exchange, headers: dict[str, str]
+    ) -> str:
+        """Return the key's path segment, where it may be the key of a caller. Raises Failure (401, 429, 503)."""
+        if not segment:
+            raise missing_key()
+        if segment == DEMO:
+            await self._check_demo(request, exchange, headers)
+        elif self._admission.known.get(segment, 0.0) <= monotonic():
+            check_key(segment)
+            await self._admission.find(segment, exchange)
+        return segment
 
     async def _check_demo(self, request: web.BaseRequest, exchange: Exchange, headers: dict[str, str]) -> None:
         """Look at the client's quota before its body is read, unless that has come already. Raises Failure (429)."""
@@ -260,14 +322,16 @@ class JsonRpcApp:
         self, request: web.BaseRequest, place: re.Match[str], exchange: Exchange, headers: dict[str, str]
     ) -> web.StreamResponse:
         """Serve a socket or an event stream until its end."""
-        key, watch = place["key"], place["watch"]
+        key, watch, chain = place["key"], place.groupdict().get("watch"), place.groupdict().get("chain")
+        if chain is not None:
+            exchange.print_failure = print_failure
         if self._tracer is not None:
-            route = SOCKET_ROUTE if watch is None else STREAM_ROUTE
+            route = CHAIN_ROUTE if chain is not None else SOCKET_ROUTE if watch is None else STREAM_ROUTE
             exchange.trace(self._tracer.start_http(request.method, route, request.headers.get("traceparent")))
         try:
             if watch is not None:
                 return await self._event_streams.serve(request, key, watch, exchange, headers)
-            return await self._sockets.serve(request, key, exchange, headers, partial(self._speaker, request))
+            return await self._sockets.serve(request, key, exchange, headers, partial(self._speaker, request, chain))
         except Refusal as refusal:
             answered(exchange, refusal.status)
             return error_response(refusal.failure, refusal.status, exchange, headers)
@@ -281,9 +345,14 @@ class JsonRpcApp:
                 # The client has gone, or a defect is answered.
                 exchange.span.end({})
 
-    def _speaker(self, request: web.BaseRequest, socket: Socket, segment: str) -> ApiSpeaker:
+    def _speaker(self, request: web.BaseRequest, chain: str | None, socket: Socket, segment: str) -> Speaker:
         base = partial(self._base, request)
-        return ApiSpeaker(socket, segment, self._messages, self._admission, self._watches, base, request.protocol)
+        if chain is not None:
+            shared = self._chain_sockets
+            return ChainSpeaker(socket, segment, chain, shared, self._messages, self._admission, base, request.protocol)
+        return ApiSpeaker(
+            socket, segment, self._messages, self._batch, self._admission, self._watches, base, request.protocol
+        )
 
     async def _page(
         self, request: web.BaseRequest, path: str, exchange: Exchange, headers: dict[str, str]
@@ -315,10 +384,21 @@ class JsonRpcApp:
         return error_response(Failure(400, "INVALID_REQUEST", message), 405, exchange, headers)
 
 
+def _route_of(request: web.BaseRequest) -> str | None:
+    """Return the route of a request that is answered as a whole; sockets and streams have spans of their own."""
+    path, method = request.rel_url.raw_path, request.method
+    if method == hdrs.METH_POST and _API.fullmatch(path):
+        return ROUTE
+    chain = CHAIN_PATH.fullmatch(path)
+    if chain is not None and method == hdrs.METH_POST:
+        return CHAIN_ROUTE
+    return REST_ROUTE if chain is not None and chain["rest"] is not None and method == hdrs.METH_GET else None
+
+
 async def _refused(
     request: web.BaseRequest,
     failure: Failure,
-    batch: Batch,
+    calls: Batch,
     exchange: Exchange,
     headers: dict[str, str],
     began: float,
@@ -327,8 +407,8 @@ async def _refused(
     body, identity = await arrived(request, began), NULL
     if body is not None:
         try:
-            content = outline(body, batch.most_items)
-            identity = NULL if isinstance(content, list) else batch.identity_of(content)
+            content = outline(body, calls.most_items)
+            identity = NULL if isinstance(content, list) else calls.identity_of(content)
         except Failure:
             pass  # what has no shape has no id
     response = error_response(failure, status_of(failure), exchange, headers, identity)

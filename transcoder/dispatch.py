@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from transcoder.discover import Discovery
     from transcoder.exchange import Exchange
     from transcoder.kept import KeptAnswers
-    from transcoder.pages import Parts, Shared
+    from transcoder.pages import Parts
     from transcoder.params import Parameters
 
 
@@ -139,12 +139,14 @@ class Index:
 
     `kept` are the answers that a server in this process keeps.
 
-    A name that ends in `*` stands for every name that begins with the text before it.
+    A name that ends in `*` stands for every name that begins with the text before it. Streams are no methods.
     """
 
     def __init__(self, operations: Iterable[Operation], channel: Any, kept: KeptAnswers | None = None) -> None:
         self._methods: dict[str, Method] = {}
-        for operation in operations:
+        operations = tuple(operations)
+        self._watches = [operation.name for operation in operations if operation.is_stream]
+        for operation in (one for one in operations if not one.is_stream):
             method = Method(operation, channel, kept)
             for name in (operation.name, *operation.aliases):
                 if name in self._methods:
@@ -167,7 +169,10 @@ class Index:
         if name in (SUBSCRIBE, UNSUBSCRIBE):
             message = f"{name} is for the WebSocket at GET /<API_KEY>/v1/ws, by itself and in no batch"
             raise Failure(404, "METHOD_UNKNOWN", message)
-        near = nearest(name, self._methods)
+        if name in self._watches:
+            ways = f"subscribe to it over a WebSocket at /<API_KEY>/v1/ws, or read GET /<API_KEY>/v1/stream/{name}"
+            raise Failure(404, "NOT_AVAILABLE", f"{name} is a stream and cannot be posted; {ways}")
+        near = nearest(name, (*self._methods, *self._watches))
         hint = f'; did you mean "{near}"?' if near else "; rpc.discover lists the operations"
         raise Failure(404, "METHOD_UNKNOWN", f'unknown method "{clipped(name)}"{hint}')
 
@@ -366,17 +371,6 @@ async def _cost_of(started: Started) -> int:
         if name == COST and value.isdecimal():
             return int(value)
     return 1
-
-
-def joined(bodies: Sequence[bytes | Parts]) -> bytes | Parts:
-    """Return the bodies of answers as one array."""
-    if all(body.__class__ is bytes for body in bodies):
-        return b"[" + b",".join(bodies) + b"]"  # type: ignore[arg-type]  # all are
-    parts: list[bytes | Shared] = []
-    for body in bodies:
-        parts.append(b"," if parts else b"[")
-        parts += [body] if isinstance(body, bytes) else body
-    return [*parts, b"]"]
 
 
 def failed(failure: Failure, identity: bytes | None, exchange: Exchange) -> Answer:

@@ -60,6 +60,7 @@ JSONRPC_CODES = {
     "CHAIN_UNKNOWN": -32602,
     "CHAIN_UNSUPPORTED": -32602,
     "RANGE_TOO_LARGE": -32602,
+    "CURSOR_TOO_OLD": -32602,
     "INTERNAL": -32603,
 }
 
@@ -98,9 +99,8 @@ class Failure(Exception):
 
     def error(self, request_id: str) -> bytes:
         """Return the error object alone."""
-        number = JSONRPC_CODES.get(self.reason)
-        message = printable(self.message)
-        return orjson.dumps({"code": self.code, "message": message, "data": self.data(request_id, number)})
+        data = self.data(request_id, JSONRPC_CODES.get(self.reason))
+        return orjson.dumps({"code": self.code, "message": printable(self.message), "data": data})
 
     def data(self, request_id: str, number: int | None = None) -> dict[str, Any]:
         """Return the error's `data`, for orjson; `number` is what JSON-RPC 2.0 would use where the code is not that."""

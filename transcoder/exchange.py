@@ -88,14 +88,18 @@ ROUTE = "/{key}/v1"
 """The API's path as traces name it: a key in it stays out of them."""
 SOCKET_ROUTE = ROUTE + "/ws"
 STREAM_ROUTE = ROUTE + "/stream/{watch}"
+CHAIN_ROUTE = "/{key}/rpc/{chain}"
+REST_ROUTE = CHAIN_ROUTE + "/{path}"
 
 
 def trace_requests(
-    tracer: Tracer, handle: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]], is_api: Callable[[str], object]
+    tracer: Tracer,
+    handle: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]],
+    route_of: Callable[[web.BaseRequest], str | None],
 ) -> tuple[Callable[[web.BaseRequest], Awaitable[web.StreamResponse]], Callable[..., Exchange]]:
     """Return a `handle` that puts a span around each request to the API, and what makes exchanges that are part of it.
 
-    `is_api` returns whether a path is the API's, by being true.
+    `route_of` returns the path of a request to the API without what its caller wrote there, None for any other.
     """
     running: ContextVar[Span | None] = ContextVar("waypost_http_span", default=None)
 
@@ -107,10 +111,11 @@ def trace_requests(
         return exchange
 
     async def traced(request: web.BaseRequest) -> web.StreamResponse:
-        if request.method != "POST" or not is_api(request.rel_url.raw_path):
+        route = route_of(request)
+        if route is None:
             running.set(None)
             return await handle(request)
-        span = tracer.start_http(request.method, ROUTE, request.headers.get("traceparent"))
+        span = tracer.start_http(request.method, route, request.headers.get("traceparent"))
         running.set(span)
         ended: dict[str, str | int] = {}
         try:
@@ -156,6 +161,7 @@ class Clients(Proxies):
 
 EXPOSED = "X-Request-Id, RateLimit, RateLimit-Policy, Retry-After, X-Waypost-Cache, X-Waypost-Cost"
 
+_ALLOWED = "Content-Type, X-Request-Id, Cache-Control, Last-Event-ID, traceparent"
 _PRIVATE_NETWORK = "Access-Control-Request-Private-Network"
 
 
@@ -187,7 +193,7 @@ class Cors:
         headers = self.headers(request)
         if "Access-Control-Allow-Origin" in headers:
             headers["Access-Control-Allow-Methods"] = methods
-            headers["Access-Control-Allow-Headers"] = "Content-Type, X-Request-Id, Cache-Control, traceparent"
+            headers["Access-Control-Allow-Headers"] = _ALLOWED
             if _PRIVATE_NETWORK in request:
                 # Browsers ask so before a public page reaches an address of the private network.
                 headers["Access-Control-Allow-Private-Network"] = "true"

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from transcoder.calls import Admission
+    from transcoder.dispatch import Batch
     from transcoder.exchange import Exchange
     from transcoder.messages import Messages
     from transcoder.pages import Parts
@@ -81,6 +82,7 @@ class ApiSpeaker:
         socket: Socket,
         segment: str,
         messages: Messages,
+        calls: Batch,
         admission: Admission,
         watches: Watches,
         base: Callable[[], str],
@@ -89,6 +91,7 @@ class ApiSpeaker:
         self._socket = socket
         self._segment = segment
         self._messages = messages
+        self._calls = calls
         self._admission = admission
         self._watches = watches
         self._base = base
@@ -108,11 +111,11 @@ class ApiSpeaker:
             return await self._subscribing(item, exchange)
         try:
             answer = await self._messages.answer(
-                self._segment, content, broken, exchange, {}, self._base, self._connection
+                self._calls, self._segment, content, broken, exchange, {}, self._base, self._connection
             )
         except Failure as failure:
             return failure.body(NULL if isinstance(content, list) else identity_of(content), exchange.request_id)
-        return None if answer.body is None else _whole(answer.body)
+        return None if answer.body is None else whole(answer.body)
 
     async def leave(self) -> None:
         """End every subscription and say so."""
@@ -250,7 +253,8 @@ def _result(identity: bytes, value: Any) -> bytes:
     return b'{"jsonrpc":"2.0","result":%s,"id":%s}' % (orjson.dumps(value), identity)
 
 
-def _whole(body: bytes | Parts) -> bytes:
+def whole(body: bytes | Parts) -> bytes:
+    """Return a body that may be in parts as one."""
     if isinstance(body, bytes):
         return body
     return b"".join(part if isinstance(part, bytes) else part.text for part in body)

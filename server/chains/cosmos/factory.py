@@ -11,7 +11,9 @@ from server.chains.cosmos.accounts import AccountReader
 from server.chains.cosmos.answers import LATEST, NEWEST_CALL, Height, SdkVersion, parse_chain, parse_head, timestamp_of
 from server.chains.cosmos.bank import BankReader, HoldingReader
 from server.chains.cosmos.blocks import BlockReader
+from server.chains.cosmos.following import LinkReader
 from server.chains.cosmos.nodes import CosmosNodes
+from server.chains.cosmos.rest_paths import PathPassage
 from server.chains.cosmos.staking import StakingReader
 from server.chains.cosmos.swapped import CosmosCometPool, CosmosRestPool, explain_swapped
 from server.chains.cosmos.transactions import TransactionReader
@@ -99,12 +101,14 @@ class CosmosFactory(ChainFactory):
         readers = (
             heads,
             blocks,
+            LinkReader(nodes),
             transactions,
             AccountReader(nodes, cache),
             bank,
             StakingReader(nodes, cache),
             HoldingReader(nodes),
             PassThrough(comet, allow_list("cosmos")),
+            PathPassage(self.facts.slug, nodes.rest),
         )
         return Driver(parts, readers)
 

@@ -17,8 +17,11 @@ if TYPE_CHECKING:
 
     from runtime.settings import EndpointSettings
     from server.chains.facts import ChainFacts
+    from server.chains.shared.finality import AskFinalized
     from server.upstream import HeadQuery, IdentityCheck
     from server.upstream.cache import Cache
+    from server.upstream.push_socket import PushQuery
+    from server.upstream.pushes import Pushes
     from server.upstream.transport import Observer, Session
     from server.upstream.verdicts import ErrorTable
 
@@ -38,8 +41,9 @@ class FinalizedQuery(NamedTuple):
 class PoolPlan:
     """How the endpoints of one kind are asked; `head` and `verify` are those of `Pool`.
 
-    A kind without a head query is not watched and not hedged. With `is_cached` what its readers read is cached under
-    the blocks of its heads, for good once the block is final; without a `finalized` query no block is.
+    `push` is how its nodes announce blocks. A kind without a head query is not watched and not hedged. With `is_cached`
+    what its readers read is cached under the blocks of its heads, for good once the block is final; without a
+    `finalized` query no block is.
     """
 
     kind: str
@@ -50,11 +54,13 @@ class PoolPlan:
     opens: type[Pool] = Pool
     is_cached: bool = True
     finalized: FinalizedQuery | None = None
+    push: PushQuery | None = None
 
 
 class ChainParts(NamedTuple):
     """What the readers of one chain are built on: its pools, and the caches in front of them, by kind of endpoint.
 
+    `ask_final` asks a pool for its newest final block; None where its nodes name none.
     `judges_age` is False where blocks are made only on request (local nodes): the age of a head means nothing.
     """
 
@@ -62,6 +68,7 @@ class ChainParts(NamedTuple):
     pools: Mapping[str, Any]
     caches: Mapping[str, ChainCache]
     judges_age: bool
+    ask_final: Mapping[str, AskFinalized | None]
 
 
 class Closes(Protocol):
@@ -85,6 +92,12 @@ class Driver:
         self.pools = parts.pools
         self.caches = parts.caches
         self._closing = closing
+
+    @property
+    def pushes(self) -> Pushes | None:
+        """What nodes announce of new blocks, where the family's nodes do."""
+        found: Iterator[Pushes] = (pool.pushes for pool in self.pools.values() if pool.pushes.is_possible)
+        return next(found, None)
 
     async def close(self) -> None:
         """Give up everything in flight."""
@@ -144,8 +157,12 @@ class ChainFactory(ABC):
                 state_methods=plan.state_methods,
                 watched=plan.head is not None,
                 growth=None if is_local else facts.growth,
+                push=plan.push,
             )
             for plan in plans
+        }
+        ask_final = {
+            plan.kind: plan.finalized and partial(ask_finalized, pools[plan.kind], plan.finalized) for plan in plans
         }
         caches = {
             plan.kind: ChainCache(
@@ -153,7 +170,7 @@ class ChainFactory(ABC):
                 cache,
                 pools[plan.kind].heads,
                 block_time=facts.block_time,
-                ask_finalized=plan.finalized and partial(ask_finalized, pools[plan.kind], plan.finalized),
+                ask_finalized=ask_final[plan.kind],
             )
             for plan in plans
             if plan.is_cached
@@ -161,7 +178,7 @@ class ChainFactory(ABC):
         for pool in pools.values():
             for kept in caches.values():
                 pool.on_distrust(kept.forget)
-        return self.driver(ChainParts(facts, pools, caches, judges_age=not is_local))
+        return self.driver(ChainParts(facts, pools, caches, judges_age=not is_local, ask_final=ask_final))
 
 
 async def ask_finalized(pool: Pool, query: FinalizedQuery) -> int:

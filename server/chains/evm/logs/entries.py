@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 from waypost.v1 import evm_pb2
@@ -24,6 +24,7 @@ class LogEntry(msgspec.Struct, rename="camel", gc=False):
     transaction_hash: str
     log_index: str
     removed: bool | None = None
+    transaction_index: str | None = None
 
 
 class Place(NamedTuple):
@@ -40,11 +41,19 @@ class PlacedEntry(NamedTuple):
     entry: LogEntry
 
 
+class _HashedEntry(LogEntry, kw_only=True, rename="camel", gc=False):
+    block_hash: str
+
+
+Entry = TypeVar("Entry", bound=LogEntry)
+
 _ENTRIES = msgspec.json.Decoder(list[LogEntry])
+_HASHED_ENTRIES = msgspec.json.Decoder(list[_HashedEntry])
 # Block number, log index, address, transaction hash, topics, data: one search over all costs a fifth of one for each.
 _MEMBERS = re.compile(
     r"0[xX][0-9a-fA-F]+ 0[xX][0-9a-fA-F]+ 0x[0-9a-fA-F]{40}(?: 0x[0-9a-fA-F]{64}){1,5} 0x(?:[0-9a-fA-F]{2})*+"
 )
+_INDEX = re.compile(r"0x[0-7]?[0-9a-fA-F]{1,7}")
 _BESIDE_TOPICS = 5
 _MOST_INDEX = (1 << 31) - 1
 
@@ -56,10 +65,39 @@ def read_entries(result: bytes | msgspec.Raw) -> list[PlacedEntry]:
         ValueError: the JSON is no list of mined logs: a member is missing or of another shape, an index is beyond all
             blocks, or the log is one that a reorganisation undid, which only subscriptions report.
     """
+    return _place(_decode(_ENTRIES, result))
+
+
+def read_block_entries(result: bytes | msgspec.Raw, number: int, block_hash: str) -> list[PlacedEntry]:
+    """Return the logs of one block out of an answer of `eth_getLogs`, each once, in their order.
+
+    Raises:
+        ValueError: as `read_entries`; one is of another block; two stand in one place.
+    """
+    entries = _decode(_HASHED_ENTRIES, result)
+    if any(entry.block_hash.lower() != block_hash for entry in entries):
+        raise ValueError("a log of another block")
+    placed = _place(entries)
+    at = dict(placed)
+    if any(place.block != number or at[place] != entry for place, entry in placed):
+        raise ValueError("logs that contradict each other")
+    return [PlacedEntry(place, at[place]) for place in sorted(at)]
+
+
+def read_range_entries(result: bytes | msgspec.Raw) -> list[tuple[PlacedEntry, str]]:
+    """Return the logs of an answer of `eth_getLogs` with the hashes of their blocks; raises as `read_entries`."""
+    entries = _decode(_HASHED_ENTRIES, result)
+    return [(placed, entry.block_hash.lower()) for placed, entry in zip(_place(entries), entries, strict=True)]
+
+
+def _decode(decoder: msgspec.json.Decoder[list[Entry]], result: bytes | msgspec.Raw) -> list[Entry]:
     try:
-        entries = _ENTRIES.decode(result)
+        return decoder.decode(result)
     except (msgspec.MsgspecError, RecursionError) as error:
         raise ValueError("not a list of mined logs") from error
+
+
+def _place(entries: Iterable[LogEntry]) -> list[PlacedEntry]:
     placed = []
     for entry in entries:
         number, index, topics = entry.block_number, entry.log_index, entry.topics
@@ -89,9 +127,15 @@ def log_messages(placed: Iterable[PlacedEntry]) -> list[evm_pb2.EvmLog]:
             transaction_hash=entry.transaction_hash,
             log_index=place.log_index,
             removed=bool(entry.removed),
+            transaction_index=_transaction_index(entry),
         )
         for place, entry in placed
     ]
+
+
+def _transaction_index(entry: LogEntry) -> int | None:
+    text = entry.transaction_index
+    return int(text, 16) if text is not None and _INDEX.fullmatch(text) else None
 
 
 def parse_logs(result: bytes | msgspec.Raw) -> list[evm_pb2.EvmLog]:
