@@ -25,7 +25,7 @@ from transcoder.chain_rpc import CHAIN_PATH, ChainRpc, print_failure
 from transcoder.chain_sockets import ChainSockets, ChainSpeaker
 from transcoder.connections import Connections
 from transcoder.discover import Discovery
-from transcoder.dispatch import MIRRORED, Batch, Index
+from transcoder.dispatch import Batch, Index
 from transcoder.errors import Failure, internal
 from transcoder.exchange import (
     CHAIN_ROUTE,
@@ -43,17 +43,23 @@ from transcoder.exchange import (
     wants_fresh,
 )
 from transcoder.messages import DEMO, Messages
-from transcoder.pages import JSON, Pages, accepts_gzip, base_of, document_response, vary_by_coding
+from transcoder.pages import JSON, Pages, base_of, vary_by_coding
 from transcoder.requests import (
     NULL,
     SMALL,
     BodyReader,
     OpenBodies,
-    arrived,
-    outline,
     unacceptable,
 )
-from transcoder.responses import WholeResponse, closing, error_response, seconds, status_of
+from transcoder.responses import (
+    WholeResponse,
+    closing,
+    error_response,
+    refused_response,
+    single_response,
+    status_of,
+    whole_response,
+)
 from transcoder.server_sent_events import EventStreams
 from transcoder.sockets import Sockets
 from transcoder.subscriptions import ApiSpeaker
@@ -65,9 +71,7 @@ if TYPE_CHECKING:
 
     from runtime.settings import HttpSettings
     from runtime.tracing import Tracer
-    from transcoder.dispatch import Answer
     from transcoder.kept import KeptAnswers
-    from transcoder.pages import Parts
     from transcoder.sockets import Socket, Speaker
 
 ANSWER: web.AppKey[Callable[[Any], Awaitable[web.StreamResponse]]] = web.AppKey("answer")
@@ -247,7 +251,7 @@ class JsonRpcApp:
             answer = await self._messages.answer(calls, segment, b"", None, exchange, headers, base, request.protocol)
         except Failure as failure:
             return error_response(failure, status_of(failure), exchange, headers)
-        return _single(answer, request, headers)
+        return single_response(answer, request, headers)
 
     async def _post(
         self,
@@ -262,7 +266,7 @@ class JsonRpcApp:
         try:
             return await self._read_and_answer(request, segment, calls, exchange, headers, began)
         except Failure as failure:
-            return await _refused(request, failure, calls, exchange, headers, began)
+            return await refused_response(request, failure, calls, exchange, headers, began)
 
     async def _read_and_answer(
         self,
@@ -293,7 +297,7 @@ class JsonRpcApp:
             identity = NULL if broken or not soon or isinstance(content, list) else calls.identity_of(content)
             response = error_response(failure, status_of(failure), exchange, headers, identity)
             return response if soon and request.content.is_eof() else closing(response)
-        response = _single(answer, request, headers)
+        response = single_response(answer, request, headers)
         return response if broken is None or request.content.is_eof() else closing(response)
 
     async def _check_caller(
@@ -368,7 +372,7 @@ class JsonRpcApp:
         headers.update(page.headers)
         if hdrs.ETAG in page.headers:
             vary_by_coding(headers)
-        return _response(page.body, page.status, request, headers)
+        return whole_response(page.body, page.status, request, headers)
 
     def _base(self, request: web.BaseRequest) -> str:
         return base_of(request, behind_proxy=self._clients.trusts_peer(request))
@@ -393,42 +397,3 @@ def _route_of(request: web.BaseRequest) -> str | None:
     if chain is not None and method == hdrs.METH_POST:
         return CHAIN_ROUTE
     return REST_ROUTE if chain is not None and chain["rest"] is not None and method == hdrs.METH_GET else None
-
-
-async def _refused(
-    request: web.BaseRequest,
-    failure: Failure,
-    calls: Batch,
-    exchange: Exchange,
-    headers: dict[str, str],
-    began: float,
-) -> web.Response:
-    """Return the answer of a request whose body was not requested; it has the id if the body is there all the same."""
-    body, identity = await arrived(request, began), NULL
-    if body is not None:
-        try:
-            content = outline(body, calls.most_items)
-            identity = NULL if isinstance(content, list) else calls.identity_of(content)
-        except Failure:
-            pass  # what has no shape has no id
-    response = error_response(failure, status_of(failure), exchange, headers, identity)
-    return response if body is not None else closing(response)
-
-
-def _single(answer: Answer, request: web.BaseRequest, headers: dict[str, str]) -> web.Response:
-    if answer.headers:
-        headers.update(answer.headers)
-    if answer.retry_after_ms and answer.status in MIRRORED:
-        headers[hdrs.RETRY_AFTER] = seconds(answer.retry_after_ms)
-    return _response(answer.body, answer.status, request, headers)
-
-
-def _response(
-    body: bytes | Parts | None, status: int, request: web.BaseRequest, headers: dict[str, str]
-) -> web.Response:
-    if body is None:
-        headers.pop(hdrs.CONTENT_TYPE, None)
-    elif not isinstance(body, bytes):
-        compressed = accepts_gzip(request.headers.get(hdrs.ACCEPT_ENCODING))
-        return document_response(body, status, headers, compressed=compressed)
-    return WholeResponse(body, status, headers)

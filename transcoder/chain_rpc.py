@@ -20,7 +20,7 @@ from waypost.v1.raw_pb2 import ChainRpcRequest, ChainRpcResponse
 from runtime.operations import load_operations
 from transcoder.calls import begin, failure_of, finish, given_up
 from transcoder.dispatch import SLACK, Answer, Batch, Started, defect, refused
-from transcoder.errors import DOMAIN, JSONRPC_CODES, Failure, printable
+from transcoder.errors import DOMAIN, JSONRPC_CODES, Failure, clipped, printable
 from transcoder.requests import NULL, InvalidItem, identity_of, read_item
 
 if TYPE_CHECKING:
@@ -128,8 +128,11 @@ class ChainCalls(Batch):
         try:
             response: ChainRpcResponse = await started.call
         except (AioRpcError, asyncio.CancelledError) as error:
-            return _failed(failure_of(error), identity, exchange, is_old=is_old)
-        except Failure as failure:
+            failure = failure_of(error)
+            if _code_of(failure) == _NOT_PASSED_ON:
+                # Clients tell by these words that a node lacks a method, and do without it.
+                why = failure.message.removeprefix("method: ")
+                failure.message = f"the method {clipped(started.name)} does not exist here: {why}"
             return _failed(failure, identity, exchange, is_old=is_old)
         except Exception:
             return defect(started.name, identity, exchange)

@@ -211,6 +211,9 @@ class ChainSpeaker:
             if watch is self._shared.blocks:
                 await self._check_family(stream, exchange)
         except Failure as failure:
+            if failure.field not in (None, "chain"):
+                # What the streams call them is not what the caller wrote.
+                failure.field = "params"
             return print_failure(failure, identity, exchange.request_id)
         name = f"0x{random.getrandbits(128):032x}"
         one = self._open[name] = _Subscription(self, name, stream, exchange, fewest)
@@ -264,11 +267,7 @@ class ChainSpeaker:
         raise _refuse(f"subscriptions are {_FORM}")
 
     def _request(self, watch: Watch, asked: dict[str, Any]) -> Any:
-        try:
-            return watch.read(msgspec.Raw(orjson.dumps({"chain": self._chain, **asked})))
-        except Failure as failure:
-            failure.field = "params" if failure.field != "chain" else failure.field
-            raise
+        return watch.read(msgspec.Raw(orjson.dumps({"chain": self._chain, **asked})))
 
     def _unsubscribe(self, item: Item) -> bool:
         match _params(item):

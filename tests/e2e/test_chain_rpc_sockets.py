@@ -94,3 +94,66 @@ async def test_heads_are_the_nodes_own(gateway: RunningGateway, devnet: Devnet) 
         assert head["hash"] in theirs
         assert (await client.call("eth_unsubscribe", name))["result"] is True
         assert (await client.call("eth_unsubscribe", name))["result"] is False
+
+
+async def transfer(node: Any, amount: int = 1) -> str:
+    """Send a transfer of the token in a block of its own; returns the transaction's hash."""
+    data = encode_call("transfer(address,uint256)", [known.PROBER, amount])
+    sent: str = await node.call(
+        "eth_sendTransaction", {"from": known.VITALIK, "to": TOKEN, "data": "0x" + data.hex(), "gas": "0x30000"}
+    )
+    return sent
+
+
+async def test_logs_are_the_nodes_own(gateway: RunningGateway, devnet: Devnet) -> None:
+    node = devnet.nodes["ethereum"]
+    topics = ["0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"]
+    receiver = "0x" + known.PROBER[2:].rjust(64, "0").lower()
+    async with connected(gateway) as client:
+        wanted = {"address": TOKEN.lower(), "topics": [topics, None, receiver]}
+        name = (await client.call("eth_subscribe", "logs", wanted))["result"]
+        # Of four topics, which no such log has; and of another contract.
+        four = (await client.call("eth_subscribe", "logs", {"topics": [topics, None, None, None]}))["result"]
+        other = (await client.call("eth_subscribe", "logs", {"address": [known.PROBER]}))["result"]
+        await node.call("anvil_impersonateAccount", known.VITALIK)
+        sent = await transfer(node)
+        await devnet.mine("ethereum")
+        subscription, log = await client.notice()
+        assert subscription == name
+        [own] = (await node.call("eth_getTransactionReceipt", sent))["logs"]
+        own.pop("blockTimestamp", None)
+        assert log == own
+        assert len({name, four, other}) == 3
+        assert not client.notices
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ([], "newHeads"),
+        (["newPendingTransactions"], "newHeads"),
+        (["syncing"], "newHeads"),
+        ([5], "newHeads"),
+        (["logs", []], "newHeads"),
+        (["logs", {"fromBlock": "0x1"}], "fromBlock"),
+        (["logs", {"blockHash": "0x1"}], "blockHash"),
+        (["logs", {"address": "0x12"}], "address"),
+        (["logs", {"topics": "0x12"}], "topics"),
+        (["logs", {"topics": [None] * 5}], "topics"),
+        (["logs", {"topics": ["0x12"]}], "topic0"),
+        (["logs", {"topics": [["0x" + "1" * 64] * 21]}], "topic0"),
+    ],
+)
+async def test_other_subscriptions_are_refused(params: list[Any], words: str, gateway: RunningGateway) -> None:
+    async with connected(gateway) as client:
+        answer = await client.call("eth_subscribe", *params)
+        assert answer["error"]["code"] == -32602
+        assert words in answer["error"]["message"]
+        assert answer["error"]["data"]["field"] == "params"
+
+
+@pytest.mark.parametrize("chain", ["solana", "bitcoin", "cosmoshub", "nowhere"])
+async def test_subscriptions_are_for_evm_chains(chain: str, gateway: RunningGateway) -> None:
+    async with connected(gateway, f"/{KEY}/rpc/{chain}") as client:
+        for params in (["newHeads"], ["logs"]):
+            assert (await client.call("eth_subscribe", *params))["error"]["code"] in (-32602, -32601)

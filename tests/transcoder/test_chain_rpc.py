@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import grpc
@@ -92,6 +93,17 @@ async def test_every_call_asks_for_the_nodes_errors(chain: Face) -> None:
     assert len(asked) == MOST_ITEMS
     assert all(request.node_errors and request.chain == "ethereum" for request in asked)
     assert chain.server.admits[-1].items == MOST_ITEMS
+
+
+async def test_a_method_that_is_not_passed_on_is_named_as_nodes_name_it(chain: Face) -> None:
+    async def fail(_: Any, context: Any) -> Any:
+        message = "method: it is not passed on; only reads are"
+        await refuse(context, grpc.StatusCode.INVALID_ARGUMENT, "INVALID_ARGUMENT", message, field="method")
+
+    chain.server.scripts["chainRpc"] = fail
+    _, answer, _ = await chain.post(item("eth_newFilter"), PATH)
+    # As ethers looks for it.
+    assert re.search("the method eth_newFilter does not exist", answer["error"]["message"])
 
 
 async def test_a_notification_is_executed_and_not_answered(chain: Face) -> None:

@@ -23,6 +23,7 @@ _FIELD = "path"
 _TABLE = Path(__file__).with_name("rest_paths.toml")
 _SEGMENT, _SEGMENTS = "[A-Za-z0-9._:-]{1,256}", "[A-Za-z0-9._:/-]{1,256}"
 _ARGUMENT = re.compile(r"\{(\w+)(=\*\*)?\}")
+_DOTS = frozenset({"", ".", ".."})
 _PAGE = "pagination"
 # The members of a page in both writings, with the most that a number may be.
 _PAGE_MEMBERS: dict[str, int | None] = {
@@ -76,7 +77,9 @@ def parse_path(text: str) -> Asked:
         path = unquote_to_bytes(raw).decode()
     except UnicodeDecodeError:
         raise _refuse("the path is not UTF-8") from None
-    for route in routes():
+    # Where a server resolves them, dots lead to other paths.
+    is_plain = not _DOTS.intersection(path.split("/")[1:])
+    for route in routes() if is_plain else ():
         found = route.pattern.fullmatch(path)
         if found is not None:
             height = found.groupdict().get("height") if route.look_up == "number" else None
