@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import math
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
 
@@ -23,6 +24,7 @@ from server.errors import (
 from server.streams.chain_record import Block, ChainRecord
 from server.streams.cursor import MOST_MARKS
 from server.streams.signal import Signal
+from server.streams.wakeups import Wakeups
 from server.streams.walk import CHUNK
 
 if TYPE_CHECKING:
@@ -44,8 +46,19 @@ _FINAL_SECONDS = 60.0
 _MOST_VOTERS = 4
 # One label often stands for many machines, of which some are a moment behind.
 _LASTING_SECONDS = 1.0
+_REFUTED_SECONDS = 30.0
+_OVERDUE_BLOCKS = 2
+_SHORTEST_OVERDUE = 2.0
+_ALONE_SECONDS = 60.0
 
 _log = structlog.get_logger("waypost.streams")
+
+
+class _Vote(NamedTuple):
+    """The newest block of an endpoint."""
+
+    newest: Link
+    endpoint: str
 
 
 class Follower:
@@ -71,8 +84,12 @@ class Follower:
         self._final_at: float | None = None
         self._trouble: GatewayError | None = None
         self._looked = Signal()
-        self._woken = asyncio.Event()
+        self._wakeups = Wakeups(reads.pushes, self.pause, self._knows)
         self._shorter_since: float | None = None
+        self._refuted_at = self._moved_at = self._elsewhere_at = -math.inf
+        self._overdue = max(_OVERDUE_BLOCKS * block_time, _SHORTEST_OVERDUE)
+        # Whose newest block led on when others' did not.
+        self._believed: str | None = None
         self._hurries = False
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -91,7 +108,11 @@ class Follower:
 
     def wake(self) -> None:
         """Look at the newest block now."""
-        self._woken.set()
+        self._wakeups.wake()
+
+    def _knows(self, number: int, block_hash: str) -> bool:
+        block = self.record.at(number)
+        return block is not None and block.link.hash == block_hash
 
     async def settle(self, *, with_history: bool) -> Block:
         """Return the newest block, once the first is known; `with_history` also as many below as cursors know.
@@ -101,7 +122,7 @@ class Follower:
         """
         if with_history and not self._wants_history:
             self._wants_history = True
-            self._woken.set()
+            self._wakeups.wake()
         until = time.monotonic() + _START_SECONDS
         while self.failure is None:
             tip = self.record.tip
@@ -132,32 +153,28 @@ class Follower:
 
     async def _run(self) -> None:
         try:
-            while self.failure is None:
-                self._woken.clear()
-                try:
-                    await self._look()
-                    self._recover()
-                except GatewayError as error:
-                    self._note_trouble(error)
-                self._looked.fire()
-                await self._rest()
+            with self._wakeups.listening():
+                while self.failure is None:
+                    announced = self._wakeups.take()
+                    try:
+                        await self._look(None if announced is None else announced.endpoint)
+                        self._recover()
+                    except GatewayError as error:
+                        self._note_trouble(error)
+                    self._looked.fire()
+                    hurries, self._hurries = self._hurries, False
+                    hurries |= announced is not None and not self._wakeups.judge(announced)
+                    await self._wakeups.rest(_HURRIED_PAUSE if hurries else None)
         except Exception as error:
             _log.exception("following failed", chain=self.slug, error=type(error).__name__)
             self._fail(Internal(f"following {self.slug} failed in the gateway"))
         finally:
             self._looked.fire()
 
-    async def _rest(self) -> None:
-        hurries, self._hurries = self._hurries, False
-        try:
-            async with asyncio.timeout(_HURRIED_PAUSE if hurries else self.pause):
-                await self._woken.wait()
-        except TimeoutError:
-            pass
-
-    async def _look(self) -> None:
-        """Read the newest block and bring the record up to it."""
+    async def _look(self, endpoint: str | None) -> None:
+        """Read the newest block, of that endpoint where it can be had, and bring the record up to it."""
         view = self._open_view()
+        view.endpoint = endpoint or self._believed
         newest = await self._reads.read_newest_link(view)
         tip = self.record.tip
         if tip is None:
@@ -165,6 +182,9 @@ class Follower:
             self._move()
         elif newest.hash != tip.link.hash:
             await self._approach(newest, view)
+        else:
+            self._shorter_since = None
+            await self._look_elsewhere(view)
         if self._wants_history:
             if not self._has_history:
                 await self._read_history()
@@ -210,16 +230,21 @@ class Follower:
     async def _consider_shorter(self, known: Block, view: ReadView) -> None:
         """Take back what is above a block only if that lasts and no endpoint has the tip: one may be behind."""
         now = time.monotonic()
-        self._hurries = True
-        if self._shorter_since is None:
-            self._shorter_since = now
-        elif now - self._shorter_since >= _LASTING_SECONDS:
+        is_suspected = self._shorter_since is not None
+        if is_suspected or now - self._refuted_at < _REFUTED_SECONDS:
+            if is_suspected and now - (self._shorter_since or now) < _LASTING_SECONDS:
+                self._hurries = True
+                return
             supporters, _ = await self._ask_others(view)
-            self._shorter_since = None
             if supporters:
+                self._shorter_since, self._refuted_at = None, now
                 await self._extend_from(supporters)
-            else:
+                return
+            if is_suspected:
+                self._shorter_since = None
                 await self._reorganise(known, [])
+                return
+        self._shorter_since, self._hurries = now, True
 
     async def _consider_fork(self, newest: Link, view: ReadView) -> None:
         """Follow another branch, unless as many endpoints as are on it are on ours."""
@@ -234,20 +259,36 @@ class Follower:
             return
         await self._reorganise(*found)
 
-    async def _extend_from(self, newest: Sequence[Link]) -> None:
-        """Go on by the highest of the newest blocks of endpoints that have the record's tip."""
-        highest = max(newest, key=lambda link: link.number)
-        if highest.number > self._tip().number:
-            await self._extend(highest, self._open_view())
+    async def _look_elsewhere(self, view: ReadView) -> None:
+        """Ask another endpoint where the next block is overdue: the one that was asked may stand still."""
+        now = time.monotonic()
+        if view.endpoint is None or now < self._elsewhere_at or now - self._moved_at < self._overdue:
+            return
+        own = self._open_view()
+        newest = await self._reads.read_newest_link(own, frozenset((view.endpoint,)))
+        if own.endpoint is None or own.endpoint == view.endpoint:
+            # There is no other one now.
+            self._elsewhere_at = now + _ALONE_SECONDS
+        elif newest.number > self._tip().number and await self._extend(newest, own):
+            self._believed = own.endpoint
 
-    async def _ask_others(self, view: ReadView) -> tuple[list[Link], int]:
+    async def _extend_from(self, supporters: Sequence[_Vote]) -> None:
+        """Go on by the highest of the newest blocks of endpoints that have the record's tip, and prefer that one."""
+        highest = max(supporters, key=lambda vote: vote.newest.number)
+        self._believed = highest.endpoint
+        if highest.newest.number > self._tip().number:
+            view = self._open_view()
+            view.endpoint = highest.endpoint
+            await self._extend(highest.newest, view)
+
+    async def _ask_others(self, view: ReadView) -> tuple[list[_Vote], int]:
         """Return the newest blocks of other endpoints that have the record's tip, and how many endpoints were asked.
 
         The one that the view has is among these.
         """
         tip = self._tip()
         asked = set() if view.endpoint is None else {view.endpoint}
-        supporters: list[Link] = []
+        supporters: list[_Vote] = []
         while len(asked) <= _MOST_VOTERS:
             own = self._open_view()
             try:
@@ -263,7 +304,7 @@ class Follower:
                 release(error)
                 break
             if has_tip:
-                supporters.append(newest)
+                supporters.append(_Vote(newest, own.endpoint))
         return supporters, len(asked)
 
     async def _read_branch(self, newest: Link, view: ReadView) -> tuple[Block, list[Link]] | None:
@@ -381,6 +422,7 @@ class Follower:
     def _move(self) -> None:
         """Note that the newest block is another one."""
         self.is_stalled = False
+        self._moved_at = time.monotonic()
         if self._timer is not None:
             self._timer.cancel()
         self._timer = asyncio.get_running_loop().call_later(self.silence, self._stall)

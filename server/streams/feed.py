@@ -46,7 +46,9 @@ PROGRESS_SECONDS = 60.0
 READ_SECONDS = 15.0
 """How long a source may take for the items of a block."""
 
-_MOST_SENT_BYTES = 4 << 20
+MOST_SENT_BYTES = 4 << 20
+"""Bytes of payloads that can be taken back block by block."""
+
 _MOST_SENT_BLOCKS = 1_024
 _RETRY_SECONDS = 0.5
 _MOST_RETRY_SECONDS = 5.0
@@ -257,7 +259,7 @@ class Feed(Generic[Item]):
         final = self._follower.final
         while self._sent and (
             self._sent[0].block.number <= final
-            or self._sent_bytes > _MOST_SENT_BYTES
+            or self._sent_bytes > MOST_SENT_BYTES
             or len(self._sent) > _MOST_SENT_BLOCKS
         ):
             sent = self._sent.popleft()

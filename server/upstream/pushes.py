@@ -52,11 +52,6 @@ class Pushes:
         self._listeners: dict[object, Callable[[Announcement], None]] = {}
 
     @property
-    def is_possible(self) -> bool:
-        """Whether nodes of this kind announce blocks, as far as an endpoint has an address for it."""
-        return self._query is not None
-
-    @property
     def is_healthy(self) -> bool:
         """Whether some endpoint announces blocks at present."""
         return any(push.is_healthy for push in self._pushes.values())

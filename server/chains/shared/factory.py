@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from server.upstream import HeadQuery, IdentityCheck
     from server.upstream.cache import Cache
     from server.upstream.push_socket import PushQuery
-    from server.upstream.pushes import Pushes
     from server.upstream.transport import Observer, Session
     from server.upstream.verdicts import ErrorTable
 
@@ -92,12 +91,6 @@ class Driver:
         self.pools = parts.pools
         self.caches = parts.caches
         self._closing = closing
-
-    @property
-    def pushes(self) -> Pushes | None:
-        """What nodes announce of new blocks, where the family's nodes do."""
-        found: Iterator[Pushes] = (pool.pushes for pool in self.pools.values() if pool.pushes.is_possible)
-        return next(found, None)
 
     async def close(self) -> None:
         """Give up everything in flight."""

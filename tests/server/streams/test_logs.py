@@ -61,8 +61,8 @@ class Stream:
     async def take(self, count: int) -> list[Any]:
         return [await self.next() for _ in range(count)]
 
-    async def look(self) -> None:
-        await self._gateway.look()
+    def look(self) -> None:
+        self._gateway.followers.wake(SLUG)
 
 
 @asynccontextmanager
@@ -88,7 +88,7 @@ async def test_logs_come_as_the_node_has_them_in_their_order(logging_node: Anvil
         assert (await stream.next()).kind == PROGRESS
         number = await write_logs(logging_node, 3, TOPIC, ONE, TWO)
         await write_logs(logging_node, 1, TOPIC, ONE, TWO, contract=OTHER_LOGGER)
-        await stream.look()
+        stream.look()
         events = await stream.take(3)
         truth = await logging_node.call("eth_getLogs", {"fromBlock": hex(number), "toBlock": hex(number)})
         assert [event.kind for event in events] == [ADDED] * 3
@@ -117,7 +117,7 @@ async def test_a_topic_that_a_log_does_not_have_selects_nothing(logging_node: An
         number = await write_logs(logging_node, 1, TOPIC, ONE, TWO)
         await write_logs(logging_node, 1, TOPIC, TWO, ONE)
         await write_logs(logging_node, 1, TOPIC, TWO, TWO, TWO, contract=ID_LOGGER)
-        await everything.look()
+        everything.look()
         assert [event.block_number for event in await everything.take(3)] == [number, number + 1, number + 2]
         assert (await both.next()).block_number == number
         assert (await other.next()).block_number == number + 1
@@ -130,11 +130,11 @@ async def test_a_replaced_block_takes_its_logs_back_newest_first_as_they_were(lo
         first = await write_logs(logging_node, 2, TOPIC, ONE, TWO)
         await logging_node.call("anvil_mine", "0x1")
         await write_logs(logging_node, 1, TOPIC, TWO, TWO)
-        await stream.look()
+        stream.look()
         added = await stream.take(3)
         await logging_node.call("anvil_reorg", 3, [])
         await logging_node.call("anvil_mine", "0x1")
-        await stream.look()
+        stream.look()
         removed = await stream.take(3)
         assert [event.kind for event in removed] == [REMOVED] * 3
         for event, before in zip(removed, added[::-1], strict=True):
@@ -144,7 +144,7 @@ async def test_a_replaced_block_takes_its_logs_back_newest_first_as_they_were(lo
             assert event.log == before.log
         number = await write_logs(logging_node, 1, TOPIC, ONE, ONE)
         assert number > first
-        await stream.look()
+        stream.look()
         assert (await stream.next()).log.topics[2] == ONE
 
 
@@ -153,7 +153,7 @@ async def test_a_stream_goes_on_at_its_cursor_inside_a_block_and_after_a_replace
         async with watching(gateway, logs(addresses=[LOGGER])) as stream:
             await stream.next()
             number = await write_logs(logging_node, 3, TOPIC, ONE, TWO)
-            await stream.look()
+            stream.look()
             await stream.take(2)
             inside = stream.cursor
             await stream.next()
@@ -184,7 +184,7 @@ async def test_a_thousand_filters_cost_the_node_one_question_a_block(front: Faul
         front.asked.clear()
         for _ in range(3):
             await write_logs(logging_node, 2, TOPIC, ONE, TWO)
-            await streams[2].look()
+            streams[2].look()
             assert [event.kind for event in await streams[2].take(2)] == [ADDED, ADDED]
         await asyncio.sleep(0.2)
         assert front.methods.count("eth_getLogs") == 3
@@ -200,7 +200,7 @@ async def test_a_block_whose_bloom_filter_holds_none_of_the_filters_is_not_read(
         await logging_node.call("anvil_mine", "0x5")
         await write_logs(logging_node, 1, TOPIC, ONE, TWO, contract=OTHER_LOGGER)
         number = await write_logs(logging_node, 1, TOPIC, ONE, TWO)
-        await stream.look()
+        stream.look()
         assert (await stream.next()).block_number == number
         assert front.methods.count("eth_getLogs") == 1
 
@@ -236,13 +236,13 @@ async def test_where_nodes_refuse_whole_blocks_filters_are_asked_together(
             await stream.next()
         front.asked.clear()
         number = await write_logs(logging_node, 2, TOPIC, TWO, TWO)
-        await one.look()
+        one.look()
         assert [event.block_number for event in await one.take(2)] == [number, number]
         with pytest.raises(ResponseTooLarge, match="narrow the filter by address or topic0"):
             await everything.next()
         number = await write_logs(logging_node, 1, TOPIC, ONE, TWO, contract=OTHER_LOGGER)
         await write_logs(logging_node, 1, TOPIC, ONE, TWO)
-        await one.look()
+        one.look()
         assert (await other.next()).block_number == number
         assert (await narrow.next()).block_number == number + 1
         assert (await one.next()).block_number == number + 1
@@ -263,7 +263,7 @@ async def test_an_answer_beyond_32_mib_is_asked_for_by_filters(front: FaultyNode
         await stream.next()
         front.fault = enormous
         number = await write_logs(logging_node, 1, TOPIC, ONE, TWO)
-        await stream.look()
+        stream.look()
         assert (await stream.next()).block_number == number
 
 
@@ -281,7 +281,7 @@ async def test_transfers_name_what_their_tokens_count_in(node: Anvil) -> None:
         await node.send(USDC, call_data("transfer(address,uint256)", OWNER, 7), sender=ALICE)
         await node.send(USDC, call_data("transfer(address,uint256)", ALICE, 500_000), sender=BOB)
         await node.send(NAMELESS, call_data("transfer(address,uint256)", BOB, 10**8), sender=ALICE)
-        await account.look()
+        account.look()
         received, sent, nameless = await account.take(3)
         transfer = received.transfer
         assert (transfer.token, transfer.from_address, transfer.to) == (USDC, ALICE, BOB)
@@ -298,11 +298,11 @@ async def test_a_transfer_is_taken_back(node: Anvil) -> None:
     async with open_gateway(node.url) as gateway, watching(gateway, transfers(addresses=[BOB])) as stream:
         await stream.next()
         await node.send(USDC, call_data("transfer(address,uint256)", BOB, 1_500_000), sender=ALICE)
-        await stream.look()
+        stream.look()
         added = await stream.next()
         await node.call("anvil_reorg", 1, [])
         await node.call("anvil_mine", "0x1")
-        await stream.look()
+        stream.look()
         removed = await stream.next()
         assert (removed.kind, removed.transfer.removed, removed.transfer.amount) == (REMOVED, True, "1.5")
         assert removed.block_hash == added.block_hash
@@ -314,7 +314,7 @@ async def test_only_erc20_transfers_are_sent(logging_node: Anvil) -> None:
         await stream.next()
         await write_logs(logging_node, 1, TRANSFER, ONE, TWO, ONE, contract=ID_LOGGER)
         number = await write_logs(logging_node, 1, TRANSFER, ONE, TWO)
-        await stream.look()
+        stream.look()
         assert (await stream.next()).block_number == number
 
 

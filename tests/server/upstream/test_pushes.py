@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from aiohttp import WSMsgType, web
+from aiohttp import web
 
 from runtime.metrics import REGISTRY
 from runtime.settings import EndpointSettings
@@ -15,6 +14,7 @@ from server.chains.evm.factory import EvmFactory
 from server.chains.facts import load_facts
 from server.upstream import Pool, open_session
 from tests.each import each
+from tests.server.upstream.push_nodes import HASH, PushNode, until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -24,71 +24,10 @@ if TYPE_CHECKING:
     Answer = Callable[[web.WebSocketResponse, dict[str, Any]], Awaitable[None]]
 
 FACTS = load_facts()["ethereum"]
-HASH = "0x" + "ab" * 32
-SECONDS = 10.0
-
-
-class Node:
-    """A node's WebSocket. `sockets` are those open now, `asked` the calls, `handshakes` the headers of each."""
-
-    def __init__(self) -> None:
-        self.sockets: list[web.WebSocketResponse] = []
-        self.asked: list[dict[str, Any]] = []
-        self.handshakes: list[web.BaseRequest] = []
-        self.chain_id = "0x1"
-        self.refusal: dict[str, Any] | None = None
-        self.status: web.Response | None = None
-        self.url = ""
-        self.runner = web.ServerRunner(web.Server(self._serve), shutdown_timeout=0.1)
-
-    async def start(self) -> None:
-        await self.runner.setup()
-        await web.TCPSite(self.runner, "127.0.0.1", 0).start()
-        self.url = f"ws://127.0.0.1:{self.runner.addresses[0][1]}/ws"
-
-    async def announce(self, number: int, block_hash: str = HASH, subscription: str = "0xs") -> None:
-        params = {"subscription": subscription, "result": {"number": hex(number), "hash": block_hash}}
-        await self.send(json.dumps({"jsonrpc": "2.0", "method": "eth_subscription", "params": params}))
-
-    async def send(self, text: str) -> None:
-        await self.subscribed()
-        await self.sockets[-1].send_str(text)
-
-    async def subscribed(self, times: int = 1) -> None:
-        await until(lambda: sum(call["method"] == "eth_subscribe" for call in self.asked) >= times)
-
-    async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
-        self.handshakes.append(request)
-        if self.status is not None:
-            return self.status
-        socket = web.WebSocketResponse()
-        await socket.prepare(request)
-        self.sockets.append(socket)
-        async for message in socket:
-            if message.type is not WSMsgType.TEXT:
-                break
-            call = json.loads(message.data)
-            answer: dict[str, Any] = {"jsonrpc": "2.0", "id": call["id"]}
-            if call["method"] == "eth_chainId":
-                answer["result"] = self.chain_id
-            elif self.refusal is not None:
-                answer["error"] = self.refusal
-            else:
-                answer["result"] = "0xs"
-            await socket.send_json(answer)
-            self.asked.append(call)
-        self.sockets.remove(socket)
-        return socket
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(SECONDS):
-        while not holds():  # noqa: ASYNC110
-            await asyncio.sleep(0.005)
 
 
 @asynccontextmanager
-async def opened(*nodes: Node) -> AsyncIterator[tuple[Pool, list[Announcement]]]:
+async def opened(*nodes: PushNode) -> AsyncIterator[tuple[Pool, list[Announcement]]]:
     """A pool with an endpoint for each node, its announcements listened to."""
     for node in nodes:
         await node.start()
@@ -112,7 +51,7 @@ def endpoint(label: str, ws_url: str | None, **more: Any) -> EndpointSettings:
 
 
 async def test_blocks_are_announced_by_height_and_hash() -> None:
-    node = Node()
+    node = PushNode()
     async with opened(node) as (pool, heard):
         await node.announce(17, HASH.upper().replace("0X", "0x"))
         await until(lambda: bool(heard))
@@ -125,7 +64,7 @@ async def test_blocks_are_announced_by_height_and_hash() -> None:
 
 
 async def test_nothing_is_open_without_a_listener() -> None:
-    node = Node()
+    node = PushNode()
     await node.start()
     async with open_session() as http:
         [plan] = EvmFactory(FACTS).plans()
@@ -144,7 +83,7 @@ async def test_nothing_is_open_without_a_listener() -> None:
 
 
 async def test_each_endpoint_has_its_socket_and_its_label() -> None:
-    first, second = Node(), Node()
+    first, second = PushNode(), PushNode()
     async with opened(first, second) as (_, heard):
         await second.announce(2)
         await until(lambda: len(heard) == 1)
@@ -154,7 +93,7 @@ async def test_each_endpoint_has_its_socket_and_its_label() -> None:
 
 
 async def test_a_node_of_another_chain_is_refused() -> None:
-    node = Node()
+    node = PushNode()
     node.chain_id = "0x5"
     before = _failures("excluded")
     async with opened(node) as (pool, heard):
@@ -165,7 +104,7 @@ async def test_a_node_of_another_chain_is_refused() -> None:
 
 
 async def test_a_node_that_refuses_to_subscribe_is_left_alone() -> None:
-    node = Node()
+    node = PushNode()
     node.refusal = {"code": -32601, "message": "notifications not supported"}
     before = _failures("node_error")
     async with opened(node) as (pool, _):
@@ -177,7 +116,7 @@ async def test_a_node_that_refuses_to_subscribe_is_left_alone() -> None:
 
 @each([302, 307, 401, 500])
 async def test_whoever_answers_something_else_than_a_websocket_is_followed_nowhere(status: int) -> None:
-    elsewhere, node = Node(), Node()
+    elsewhere, node = PushNode(), PushNode()
     await elsewhere.start()
     over_http = elsewhere.url.replace("ws:", "http:")
     node.status = web.Response(status=status, headers={"Location": over_http})
@@ -202,7 +141,7 @@ async def test_whoever_answers_something_else_than_a_websocket_is_followed_nowhe
     ]
 )
 async def test_what_is_no_announcement_ends_the_socket_and_it_is_opened_again(text: str, kind: str) -> None:
-    node = Node()
+    node = PushNode()
     before = _failures(kind)
     async with opened(node) as (pool, heard):
         await node.send(text)
@@ -214,7 +153,7 @@ async def test_what_is_no_announcement_ends_the_socket_and_it_is_opened_again(te
 
 
 async def test_notifications_of_other_subscriptions_and_methods_say_nothing() -> None:
-    node = Node()
+    node = PushNode()
     async with opened(node) as (_, heard):
         await node.announce(1, subscription="0xother")
         await node.send('{"jsonrpc":"2.0","method":"eth_other","params":{"subscription":"0xs","result":{}}}')
@@ -225,7 +164,7 @@ async def test_notifications_of_other_subscriptions_and_methods_say_nothing() ->
 
 
 async def test_a_flood_of_announcements_is_passed_on_at_a_bounded_pace_the_last_one_included() -> None:
-    node = Node()
+    node = PushNode()
     async with opened(node) as (_, heard):
         for number in range(500):
             await node.announce(number)
@@ -234,7 +173,7 @@ async def test_a_flood_of_announcements_is_passed_on_at_a_bounded_pace_the_last_
 
 
 async def test_a_socket_that_ends_is_opened_again() -> None:
-    node = Node()
+    node = PushNode()
     async with opened(node) as (pool, heard):
         await node.announce(1)
         await until(lambda: pool.pushes.is_healthy)
@@ -246,7 +185,7 @@ async def test_a_socket_that_ends_is_opened_again() -> None:
 
 
 async def test_a_socket_that_is_open_and_silent_counts_as_failed() -> None:
-    node = Node()
+    node = PushNode()
     before = _failures("timed_out")
     async with opened(node) as (pool, heard):
         await node.subscribed()
@@ -260,7 +199,7 @@ async def test_a_socket_that_is_open_and_silent_counts_as_failed() -> None:
 
 async def test_the_endpoints_headers_and_the_names_in_the_url_travel_along(monkeypatch: Any) -> None:
     monkeypatch.setenv("NODE_TOKEN", "t0ken")
-    node = Node()
+    node = PushNode()
     await node.start()
     async with open_session() as http:
         [plan] = EvmFactory(FACTS).plans()
@@ -279,7 +218,7 @@ async def test_the_endpoints_headers_and_the_names_in_the_url_travel_along(monke
 
 
 async def test_endpoints_that_come_and_go_take_their_sockets_along() -> None:
-    first, second = Node(), Node()
+    first, second = PushNode(), PushNode()
     await second.start()
     async with opened(first) as (pool, heard):
         await first.subscribed()
