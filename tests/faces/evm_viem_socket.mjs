@@ -79,7 +79,8 @@ test("logs are the node's, by address and topic", { timeout: 30_000 }, async () 
     },
     2,
   );
-  assert.deepStrictEqual(gateway, node);
+  // Not every node states a block's time in its logs, and the gateway does not.
+  assert.deepStrictEqual(gateway, node.map(({ blockTimestamp, ...log }) => log));
 });
 
 test("blocks and events are watched", { timeout: 30_000 }, async () => {
