@@ -145,6 +145,9 @@ class ChainSockets:
 class ChainSpeaker:
     """Speaks a chain's own JSON-RPC over one socket of the key `segment`."""
 
+    # Nodes do, and web3.py sends nothing else.
+    takes_binary = True
+
     def __init__(
         self,
         socket: Socket,
@@ -238,9 +241,9 @@ class ChainSpeaker:
                 raise _refuse(f"{SUBSCRIBE} is for EVM chains; watchBlocks at /<API_KEY>/v1/ws is for all") from None
             raise
 
-    async def send(self, text: bytes) -> None:
-        """Send a notification. Raises ConnectionError when the client has gone."""
-        await self._socket.send(text)
+    async def send(self, *texts: bytes) -> None:
+        """Send notifications. Raises ConnectionError when the client has gone."""
+        await self._socket.send(*texts)
 
     async def read_text(self, event: Rendered, stream: Stream, exchange: Exchange) -> bytes | None:
         """Return the `result` of an event's notification, None where it is none. Raises Failure."""
@@ -296,11 +299,12 @@ class _Subscription:
         count = socket_events("websocket")
         failure = Failure(503, "UPSTREAM_UNAVAILABLE", "the stream has ended")
         try:
-            while (event := await self._stream.next()) is not None:
-                text = await self._speaker.read_text(event, self._stream, self._exchange)
-                if text is not None and (not self._fewest or _topics_of(text) >= self._fewest):
-                    await self._speaker.send(b"%b%b}}" % (self._head, text))
-                    count.count += 1
+            while events := await self._stream.next():
+                texts = [await self._speaker.read_text(event, self._stream, self._exchange) for event in events]
+                wanted = [text for text in texts if text and (not self._fewest or _topics_of(text) >= self._fewest)]
+                if wanted:
+                    await self._speaker.send(*(b"%b%b}}" % (self._head, text) for text in wanted))
+                    count.count += len(wanted)
         except ConnectionError:
             return
         except Failure as ended:

@@ -26,8 +26,8 @@ or up to 50 such requests in an array. The key `demo` needs no registration and 
 is {{"data":...}}. Parameters are given by name, or by position in the order shown below; `?` marks those that may be
 left out, `[...]` an array of objects, each with these members.
 
-Programs written for nodes (viem, ethers, web3.py, starknet.js, ...): {_BASE}/<API_KEY>/rpc/<chain> is a chain's own JSON-RPC, read
-methods alone, with the node's own errors.
+Programs written for nodes (viem, ethers, web3.py, starknet.js, ...): {_BASE}/<API_KEY>/rpc/<chain> is a chain's own
+JSON-RPC, read methods alone, with the node's own errors.
 
 gRPC: the operation's rpc in package waypost.v1, described by server reflection, with the key as metadata `x-api-key`.
 

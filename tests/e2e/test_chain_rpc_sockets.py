@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+import aiohttp
 import pytest
 
 from devnet import known
@@ -14,8 +15,6 @@ from tests.e2e.gateway import KEY
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-
-    import aiohttp
 
     from devnet.launcher import Devnet
     from tests.e2e.gateway import RunningGateway
@@ -72,6 +71,15 @@ async def test_calls_are_answered_as_over_post(gateway: RunningGateway) -> None:
             {"jsonrpc": "2.0", "id": 1, "result": "1"},
             {"result": "0x1", "error": None, "id": 2},
         ]
+
+
+async def test_binary_messages_are_read_as_text(gateway: RunningGateway) -> None:
+    async with connected(gateway) as client:
+        await client.socket.send_bytes(b'{"jsonrpc":"2.0","id":1,"method":"net_version"}')
+        assert await client.socket.receive_json(timeout=20) == {"jsonrpc": "2.0", "id": 1, "result": "1"}
+        await client.socket.send_bytes(b"\xff")
+        message = await client.socket.receive(timeout=20)
+        assert (message.type, message.data) == (aiohttp.WSMsgType.CLOSE, 1007)
 
 
 async def test_heads_are_the_nodes_own(gateway: RunningGateway, devnet: Devnet) -> None:
