@@ -41,7 +41,7 @@ FOLDER = ROOT / "tests" / "faces"
 PAGE = ROOT / "docs" / "chain-clients.md"
 SLUGS = ("ethereum", "solana", "starknet", "cosmoshub")
 # What an example of the page names, and what stands in its place here.
-EXAMPLE_BASE = "http://127.0.0.1:8080"
+EXAMPLE_BASE = "://127.0.0.1:8080"
 _EXAMPLE = re.compile(r"^```(js|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _COUNT = re.compile(r"^# pass (\d+)$|^(\d+) passed", re.MULTILINE)
 _WITHIN = 120
@@ -192,7 +192,7 @@ async def try_examples(base: str, environ: Mapping[str, str]) -> str | None:
     """Run the page's examples; return what the failing one printed, else None."""
     began, programs = time.monotonic(), examples(PAGE.read_text())
     for language, program in programs:
-        text = program.replace(EXAMPLE_BASE, base)
+        text = program.replace(EXAMPLE_BASE, base.removeprefix("http"))
         command = (
             (str(node_binary()), "--input-type=module", "-e", text)
             if language == "js"

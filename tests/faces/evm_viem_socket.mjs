@@ -103,6 +103,24 @@ test("blocks and events are watched", { timeout: 30_000 }, async () => {
   assert.equal(blocks[0], events[0].blockNumber);
 });
 
+test("a log of a block that is replaced comes once more as removed", { timeout: 30_000 }, async () => {
+  const events = [];
+  const stop = clients.gateway.watchContractEvent({
+    address: weth,
+    abi: parseAbi(["event Deposit(address indexed dst, uint256 wad)"]),
+    onLogs: (logs) => events.push(...logs),
+  });
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  await miner.request({ method: "eth_sendTransaction", params: [{ from: developer, to: weth, value: "0x4" }] });
+  await miner.mine({ blocks: 1 });
+  await until(() => events.length);
+  await miner.request({ method: "anvil_reorg", params: [1, []] });
+  // The node itself tells of no removal when it is made to do so.
+  await until(() => events.length > 1);
+  stop();
+  assert.deepStrictEqual(events[1], { ...events[0], removed: true });
+});
+
 test("other kinds of subscription are refused", async () => {
   const subscribing = clients.gateway.transport.subscribe({ params: ["newPendingTransactions"], onData() {}, onError() {} });
   await assert.rejects(subscribing, ({ code, message }) => code === -32602 || /-32602|newPendingTransactions/.test(message));
