@@ -178,7 +178,8 @@ def _socket_methods(watches: Sequence[Operation], schemas: Schemas) -> list[Docu
             "x-event-stream": f"/${{key}}/v1/stream/{watch.name}",
             "params": params,
             "example": example,
-            "event": schemas.reference(watch.response.DESCRIPTOR),
+            # Tools resolve no references in `x-` members.
+            "event": schemas.reference(watch.response.DESCRIPTOR)["$ref"],
         }
     by_position = {
         "title": "ParamsByPosition",
@@ -220,7 +221,7 @@ def _socket_methods(watches: Sequence[Operation], schemas: Schemas) -> list[Docu
             }
         ],
         "x-watches": described,
-        "x-notification": {"method": NOTIFICATION, "params": _notification(described, text)},
+        "x-notification": {"method": NOTIFICATION, "params": _notification(text)},
     }
     unsubscribe = {
         "name": UNSUBSCRIBE,
@@ -241,11 +242,11 @@ def _on_socket(watch: Operation) -> Document:
     return {"tags": _references("tags", service_of(watch)), "x-transport": "websocket", "x-path": "/${key}/v1/ws"}
 
 
-def _notification(described: Document, subscription: Document) -> Document:
+def _notification(subscription: Document) -> Document:
     """Return what `params` of a notification are: an event, or why there are no more."""
     common = {"subscription": subscription}
     cursor = {"title": "Cursor", "type": "string", "description": "Where to go on; none of streams of values."}
-    event = {"title": "Event", "anyOf": [watch["event"] for watch in described.values()]}
+    event = {"title": "Event", "type": "object", "description": "As `event` of the watch in `x-watches` refers to."}
     error = {
         "title": "Error",
         "type": "object",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from waypost.v1 import common_pb2, raw_pb2, raw_pb2_grpc
+from waypost.v1 import raw_pb2, raw_pb2_grpc
 
 from server.chains.capabilities.blocks import PassesCalls, PassesPaths
 from server.errors import GatewayError, InvalidArgument, NotAvailable, NotSupported
@@ -44,7 +44,7 @@ class RawServicer(raw_pb2_grpc.RawServiceServicer):
                 # A node's refusal, which does not know where the parameters came from.
                 error.field = "params"
             raise
-        answer.result.CopyFrom(common_pb2.NativeJson(json=result.decode()))
+        answer.result.json = result.decode()
         return answer
 
     def _paths_of(self, slug: str) -> PassesPaths:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import copy
 import time
 from collections import deque
@@ -127,7 +128,9 @@ class Feed(Generic[Item]):
         self._trouble_since: float | None = None
         self._pause = _RETRY_SECONDS
         self._progress: tuple[Block, Event] | None = None
-        self._task = asyncio.get_running_loop().create_task(self._run(), name=f"feed {follower.slug}")
+        # Of no caller's context: what it reads is the gateway's own.
+        loop, context = asyncio.get_running_loop(), contextvars.Context()
+        self._task = loop.create_task(self._run(), name=f"feed {follower.slug}", context=context)
 
     @property
     def position(self) -> Block:

@@ -113,6 +113,8 @@ class Push:
         self._clock = clock
         self.is_healthy = False
         """Whether the subscription stands and the node is not silent."""
+        self.failure: Failure | None = None
+        """Why the last socket ended, None while the first one has not."""
         self._has_announced = False
         self._waiting: Announcement | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -135,13 +137,14 @@ class Push:
                 failure = await self._follow()
             finally:
                 self._show(is_healthy=False)
+            self.failure = failure
             self._observer.failed(self._chain, self._label, failure.kind)
             failures = 0 if self._has_announced else failures + 1
             pause = min(_FIRST_PAUSE * 2.0 ** max(min(failures, 10) - 1, 0), _LONGEST_PAUSE)
             if failure.kind in (Kind.NODE_ERROR, Kind.EXCLUDED):
                 pause = _REFUSED_PAUSE if failure.kind is Kind.NODE_ERROR else _LONGEST_PAUSE
             if failures <= 1:
-                _log.warning("announcements_ended", chain=self._chain, endpoint=self._label, reason=failure.words)
+                _log.warning("announcements ended", chain=self._chain, endpoint=self._label, reason=failure.words)
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))
 
     async def _follow(self) -> Failure:

@@ -8,7 +8,7 @@ failed and is opened again; polling goes on all the while.
 from __future__ import annotations
 
 import asyncio
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from server.upstream.identity import IdentityCheck
     from server.upstream.push_socket import Announcement, PushQuery
     from server.upstream.transport import Observer
+
+_TICK = 0.02
 
 SILENT_BLOCKS, SILENT_SECONDS = 5.0, 10.0
 """A chain is silent when no block came for so many block times, and for so many seconds."""
@@ -55,6 +57,17 @@ class Pushes:
     def is_healthy(self) -> bool:
         """Whether some endpoint announces blocks at present."""
         return any(push.is_healthy for push in self._pushes.values())
+
+    async def prove(self, seconds: float) -> dict[str, str]:
+        """Return why endpoints do not announce blocks, by label, of those that are to; none is waited for longer."""
+        with self.listen(lambda _: None):
+            pushes = {endpoint.label: push for endpoint, push in self._pushes.items()}
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    while any(not push.is_healthy and push.failure is None for push in pushes.values()):  # noqa: ASYNC110
+                        await asyncio.sleep(_TICK)
+        silent = {label: push.failure for label, push in pushes.items() if not push.is_healthy}
+        return {label: "no subscription in time" if why is None else why.words for label, why in silent.items()}
 
     @contextmanager
     def listen(self, heard: Callable[[Announcement], None]) -> Iterator[None]:

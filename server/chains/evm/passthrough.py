@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _BALANCE = "eth_getBalance"
 # An account at the newest block, or at a height.
 _PLAIN_BALANCE = re.compile(
-    rb'"(?P<address>0[xX][0-9a-fA-F]{40})"(?:,"(?:latest|0x(?P<block>0|[1-9a-fA-F][0-9a-fA-F]{0,11}))")?'
+    rb'\[ ?"(?P<address>0[xX][0-9a-fA-F]{40})"(?: ?, ?"(?:latest|0x(?P<block>0|[1-9a-fA-F][0-9a-fA-F]{0,11}))")? ?\]'
 )
 _LOG_MEMBERS = ("fromBlock", "toBlock", "blockHash", "address", "topics")
 # A head that was reported longer ago is read again: the logs above it would be lost.
@@ -57,11 +57,13 @@ class EvmPassThrough(PassesCalls):
             RangeTooLarge: the logs of more blocks than are passed on at once.
             GatewayError: what the node's error means.
         """
+        if is_shared and method == _BALANCE and params is not None:
+            balance = await self._read_balance(params, view)
+            if balance is not None:
+                return balance
         items: Any = ALLOWED.parse(method, params)
         if method == "eth_getLogs":
             await self._check_open_range(load_strictly(items[0]), view)
-        if is_shared and method == _BALANCE and (balance := await self._read_balance(items, view)) is not None:
-            return balance
         policy = ALLOWED.share(method, params) if is_shared else CALLERS_OWN
         if method in PLAIN_CALLS:
             policy = _made_up(policy)
@@ -73,18 +75,18 @@ class EvmPassThrough(PassesCalls):
                 raise
             return (await self._pool.call(method, numbered, policy, deadline=view.deadline)).result
 
-    async def _read_balance(self, items: list[msgspec.Raw], view: ReadView) -> bytes | None:
+    async def _read_balance(self, params: bytes, view: ReadView) -> bytes | None:
         """Return a balance out of the cache, or of an execution with other callers' reads; None where that cannot be.
 
         Whatever fails there is asked of the node itself, whose words its callers are to have.
         """
-        found = _PLAIN_BALANCE.fullmatch(b",".join(items))
+        found = _PLAIN_BALANCE.fullmatch(params)
         if found is None or (found["block"] and not self._history_is_pinned):
             return None
-        block = int(found["block"], 16) if found["block"] else None
-        shared = ReadView(block=block, deadline=view.deadline, cache=view.cache)
+        if found["block"]:
+            view = ReadView(block=int(found["block"], 16), deadline=view.deadline, cache=view.cache)
         try:
-            balance = await self._balances.read_balance(found["address"].decode().lower(), shared)
+            balance = await self._balances.read_balance(found["address"].decode().lower(), view)
         except GatewayError:
             return None
         return b'"%#x"' % balance.raw

@@ -14,7 +14,7 @@ from server.chains.evm.factory import EvmFactory
 from server.chains.facts import load_facts
 from server.upstream import Pool, open_session
 from tests.each import each
-from tests.server.upstream.push_nodes import HASH, PushNode, until
+from tests.server.upstream.push_nodes import HASH, SECONDS, PushNode, until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -238,3 +238,15 @@ def _metric(name: str) -> float | None:
 def _failures(kind: str) -> float:
     labels = {"chain": FACTS.slug, "endpoint": "n0", "kind": kind}
     return REGISTRY.get_sample_value("waypost_upstream_failures_total", labels) or 0
+
+
+async def test_endpoints_that_do_not_announce_are_named_with_the_reason() -> None:
+    good, wrong = PushNode(), PushNode()
+    wrong.chain_id = "0x5"
+    async with opened(good, wrong) as (pool, _):
+        assert await pool.pushes.prove(SECONDS) == {"n1": "its WebSocket serves chain id 5 instead of 1"}
+    async with open_session() as http:
+        [plan] = EvmFactory(FACTS).plans()
+        pool = Pool("x", [endpoint("a", None)], plan.errors, http, block_time=1.0, push=plan.push)
+        assert await pool.pushes.prove(SECONDS) == {}
+        await pool.close()

@@ -11,6 +11,7 @@ Where nodes refuse to return a block's logs as a whole, or return too much, filt
 from __future__ import annotations
 
 import asyncio
+import copy
 import time
 from collections import OrderedDict
 from typing import TYPE_CHECKING
@@ -34,7 +35,7 @@ from server.errors import (
     UpstreamUnavailable,
 )
 from server.upstream.connector import CallPolicy
-from server.upstream.single_flight import SingleFlight
+from server.upstream.single_flight import SingleFlight, outcome_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,6 +85,7 @@ class BlockLogReader:
         self._flights: SingleFlight[BlockLogs] = SingleFlight()
         self._kept: OrderedDict[str, BlockLogs] = OrderedDict()
         self._rounds: dict[str, _Round] = {}
+        self._asking: set[asyncio.Task[BlockLogs]] = set()
         self._grouped_until = 0.0
         self._unfounded = 0
 
@@ -106,7 +108,9 @@ class BlockLogReader:
 
     async def close(self) -> None:
         """Give up what is in flight."""
-        await self._flights.close()
+        for task in self._asking:
+            task.cancel()
+        await asyncio.gather(self._flights.close(), *self._asking, return_exceptions=True)
 
     async def _read_whole(self, link: Link, view: ReadView) -> BlockLogs | None:
         """Return all logs of a block; None where that is refused, for a while."""
@@ -136,13 +140,16 @@ class BlockLogReader:
         if current is None:
             current = self._rounds[link.hash] = _Round()
             current.task = loop.create_task(self._fetch_round(current, link, view))
+            self._asking.add(current.task)
+            current.task.add_done_callback(self._asking.discard)
         current.queries += queries
         assert current.task is not None
         await asyncio.wait((current.task,))
+        logs = outcome_of(current.task)
         failure = next((current.failed[query] for query in queries if query in current.failed), None)
         if failure is not None:
-            raise type(failure)(failure.message) from None
-        return current.task.result()
+            raise copy.copy(failure) from None
+        return logs
 
     async def _fetch_round(self, current: _Round, link: Link, view: ReadView) -> BlockLogs:
         await asyncio.sleep(_GATHER_SECONDS)

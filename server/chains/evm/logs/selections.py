@@ -101,7 +101,8 @@ class SelectedLogs(BlockItems[evm_pb2.EvmLog]):
         self._blocks = blocks
         self._ranges = ahead
         self._ahead: Ahead | None = None
-        self._span = _FIRST_SPAN
+        # All logs of a block are what everyone shares: those are not read ahead.
+        self._span = _FIRST_SPAN if all(query.constraints for query in queries) else 1
 
     async def read(self, link: Link, view: ReadView) -> Sequence[evm_pb2.EvmLog]:
         """Return the block's logs as messages, the same for everyone who selects them."""
