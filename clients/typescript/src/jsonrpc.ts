@@ -6,7 +6,7 @@
  */
 import { Code } from "@connectrpc/connect";
 import type { Operations } from "../gen/operations.js";
-import { reasonOf, WaypostError, type NodeError } from "./errors.js";
+import { type ErrorObject, failureOf, WaypostError } from "./errors.js";
 import { parseJson, printJson } from "./json.js";
 import { Reason } from "../gen/waypost/v1/common_pb.js";
 
@@ -30,12 +30,6 @@ export interface JsonRpcOptions {
   retries?: number;
   /** Instead of the global `fetch`. */
   fetch?: typeof fetch;
-}
-
-interface ErrorObject {
-  code: number;
-  message: string;
-  data?: { reason?: string; field?: string; retryAfterMs?: number; requestId?: string; node?: NodeError };
 }
 
 /** Returns a client of the gateway at `url`, which holds the key: `https://HOST/KEY/v1`. */
@@ -67,8 +61,7 @@ export async function call(url: string, method: string, params: object, options:
       throw new WaypostError(`HTTP ${response.status} without JSON`, Reason.UNSPECIFIED, undefined, undefined, undefined, Code.Unknown, cause);
     }
     if (answer.error === undefined) return { result: answer.result };
-    const { message, data } = answer.error;
-    return new WaypostError(message, reasonOf(data?.reason), data?.field, data?.retryAfterMs, data?.requestId, Code.Unknown, undefined, data?.node);
+    return failureOf(answer.error);
   }
 }
 
