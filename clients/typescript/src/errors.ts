@@ -55,8 +55,8 @@ export function reasonOf(name: string | undefined): Reason {
 /** Returns what a call threw as WaypostError. */
 export function typed(thrown: unknown): WaypostError {
   if (thrown instanceof WaypostError) return thrown;
-  const passed = thrown instanceof Error && thrown.name === "TimeoutError";
-  const error = ConnectError.from(thrown, passed ? Code.DeadlineExceeded : Code.Unknown);
+  const isLate = thrown instanceof Error && thrown.name === "TimeoutError";
+  const error = isLate ? new ConnectError(thrown.message, Code.DeadlineExceeded) : ConnectError.from(thrown);
   const info = error.findDetails(ErrorInfoSchema)[0];
   const delay = error.findDetails(RetryInfoSchema)[0]?.retryDelay;
   return new WaypostError(
