@@ -29,6 +29,7 @@ Outcome = Literal["answer", "elsewhere", "sick", "limited", "timeout", "cancelle
 CacheResult = Literal["hit", "miss", "stale"]
 FetchResult = Literal["answer", "refused", "failed"]
 Face = Literal["grpc", "jsonrpc"]
+SocketKind = Literal["websocket", "sse"]
 
 _WORD = re.compile(r"[A-Za-z0-9_.-]{0,64}")
 LATENCIES = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30)
@@ -62,6 +63,18 @@ _GENERATION = Gauge(
     "waypost_config_generation", "How many settings were applied: 1 at the start, 1 more by reload.", registry=REGISTRY
 )
 _HTTP = CounterFamily("waypost_http_requests", "HTTP requests of the JSON-RPC face, by status.", ("status",), REGISTRY)
+_SOCKETS = Gauge(
+    "waypost_http_sockets_open",
+    "Sockets and event streams of the JSON-RPC face that are open, by kind.",
+    ("kind",),
+    registry=REGISTRY,
+)
+_SOCKET_MESSAGES = CounterFamily(
+    "waypost_http_socket_messages", "Messages that clients sent over sockets.", (), REGISTRY
+).of()
+_SOCKET_EVENTS = CounterFamily(
+    "waypost_http_socket_events", "Events that were sent over sockets and event streams, by kind.", ("kind",), REGISTRY
+)
 _BATCHES = HistogramFamily(
     "waypost_batch_items", "Items of one batch.", (), (1, 2, 5, 10, 20, 30, 40, 50, 100, 200), REGISTRY
 )
@@ -115,6 +128,7 @@ _BUILD = Info("waypost_build", "What is running.", registry=REGISTRY)
 Merging = Literal["sum", "min", "max"]
 GAUGES: dict[str, Merging] = {
     "waypost_in_flight": "sum",
+    "waypost_http_sockets_open": "sum",
     "waypost_tasks": "sum",
     "waypost_cache_bytes": "sum",
     "waypost_head_block": "max",
@@ -203,6 +217,22 @@ def count_http_request(status: int) -> None:
 @lru_cache(maxsize=64)
 def _http_series(status: int) -> Counter:
     return _HTTP.of(str(status))
+
+
+def add_open_sockets(kind: SocketKind, sockets: int) -> None:
+    """Record that so many sockets were opened, or closed where it is negative."""
+    _SOCKETS.labels(kind).inc(sockets)
+
+
+def count_socket_message() -> None:
+    """Count one message that came over a socket."""
+    _SOCKET_MESSAGES.count += 1
+
+
+@lru_cache(maxsize=8)
+def socket_events(kind: SocketKind) -> Counter:
+    """Return the counter of events sent over sockets of a kind: for those that count every one."""
+    return _SOCKET_EVENTS.of(kind)
 
 
 def observe_batch(items: int) -> None:

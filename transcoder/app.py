@@ -11,24 +11,25 @@ import logging
 import re
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import HttpVersion11, hdrs, web
 
 from runtime.fair_share import FairShare
 from runtime.listening import client_network
-from runtime.metrics import count_http_request, observe_batch
-from runtime.operations import load_operations
+from runtime.metrics import count_http_request
+from runtime.operations import load_operations, load_watches
 from runtime.tracing import installed
 from transcoder.calls import Admission, check_key, missing_key, over_quota, quota_headers
 from transcoder.connections import Connections
 from transcoder.discover import Discovery
-from transcoder.dispatch import MIRRORED, Answer, Batch, Index, NotAdmitted, joined, refused
+from transcoder.dispatch import MIRRORED, Batch, Index
 from transcoder.errors import Failure, internal
 from transcoder.exchange import (
-    COST_HEADER,
     REQUEST_ID,
     SERVER,
+    SOCKET_ROUTE,
+    STREAM_ROUTE,
     Clients,
     Cors,
     Exchange,
@@ -36,6 +37,7 @@ from transcoder.exchange import (
     trace_requests,
     wants_fresh,
 )
+from transcoder.messages import DEMO, Messages
 from transcoder.pages import JSON, Pages, accepts_gzip, base_of, document_response, vary_by_coding
 from transcoder.requests import (
     NULL,
@@ -45,36 +47,39 @@ from transcoder.requests import (
     arrived,
     identity_of,
     outline,
-    too_busy,
     unacceptable,
 )
-from transcoder.responses import WholeResponse
+from transcoder.responses import WholeResponse, closing, error_response, seconds, status_of
+from transcoder.server_sent_events import EventStreams
+from transcoder.sockets import Sockets
+from transcoder.subscriptions import ApiSpeaker
+from transcoder.upgrades import Refusal, Upgrades, answered
+from transcoder.watches import Watches
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    import msgspec
-    from waypost_internal.v1.access_pb2 import AdmitResponse
-
     from runtime.settings import HttpSettings
     from runtime.tracing import Tracer
+    from transcoder.dispatch import Answer
     from transcoder.kept import KeptAnswers
     from transcoder.pages import Parts
+    from transcoder.sockets import Socket
 
-DEMO = "demo"
 ANSWER: web.AppKey[Callable[[Any], Awaitable[web.StreamResponse]]] = web.AppKey("answer")
 """The application's only handler, for a server that needs no routing."""
 CONNECTIONS: web.AppKey[Connections] = web.AppKey("connections")
 """Which connections may be open, for a server that bounds them."""
+UPGRADES: web.AppKey[Upgrades] = web.AppKey("upgrades")
+"""What stays open, for a server that ends it."""
 
 MOST_OPEN_PER_KEY = 256
 MOST_OPEN_PER_DEMO_CLIENT = 4
 MOST_OPEN_ON_DEMO = 128
 """Most bodies that are still arriving; those that come with their headers do not count."""
 
-T = TypeVar("T")
-
 _API = re.compile(r"/(?:([^/]*)/)?v1")
+_OPEN = re.compile(r"/(?:(?P<key>[^/]*)/)?v1/(?:ws|stream/(?P<watch>[^/]*))")
 _log = logging.getLogger(__name__)
 
 
@@ -100,14 +105,15 @@ def create_app(
     """
     clients = Clients(settings.trusted_proxies)
     connections = Connections(settings, clients)
-    rpc = JsonRpcApp(
-        channel, settings, credential, is_stopping, workers, generation, clients, connections.admitted, kept, profile
-    )
     tracer = installed()
+    rpc = JsonRpcApp(
+        channel, settings, credential, is_stopping, workers, generation, clients, connections, kept, profile, tracer
+    )
     handle = rpc.handle if tracer is None else rpc.traced(tracer)
     app = web.Application(client_max_size=settings.max_body_bytes)
     app[ANSWER] = handle
     app[CONNECTIONS] = connections
+    app[UPGRADES] = rpc.upgrades
     app.on_startup.append(rpc.discovery.prepare)
     app.router.add_route("*", "/{path:.*}", handle, expect_handler=_leave_expectations)
     return app
@@ -129,9 +135,10 @@ class JsonRpcApp:
         workers: Callable[[], dict[str, int] | None],
         generation: Callable[[], int | None],
         clients: Clients,
-        admitted: set[Any],
+        connections: Connections,
         kept: KeptAnswers | None = None,
         profile: str = "mainnet",
+        tracer: Tracer | None = None,
     ) -> None:
         self.discovery = Discovery(channel, profile)
         self._admission = Admission(channel)
@@ -141,21 +148,25 @@ class JsonRpcApp:
         self._cors = Cors(settings.cors_origins)
         self._credential = credential
         self._exchange: Callable[[str, str, str | None, bool], Exchange] = Exchange
-        self._in_flight = FairShare(settings.max_in_flight)
-        # The connections whose requests are in flight.
-        self._admitted = admitted
+        in_flight = FairShare(settings.max_in_flight)
+        self._messages = Messages(self._admission, self._batch, in_flight, connections.admitted)
+        self._tracer = tracer
         pace = (settings.body_timeout, settings.min_transfer_rate)
         keyed = OpenBodies(MOST_OPEN_PER_KEY, settings.max_in_flight)
         self._bodies = BodyReader(settings.max_body_bytes, *pace, keyed)
         demo = OpenBodies(MOST_OPEN_PER_DEMO_CLIENT, MOST_OPEN_ON_DEMO)
+        self.upgrades = Upgrades(self._admission, connections, settings, self._base)
+        self._watches = Watches(load_watches(), channel)
+        self._sockets = Sockets(self.upgrades, settings, credential, keyed)
+        self._event_streams = EventStreams(self.upgrades, self._admission, self._watches)
         self._demo_bodies = BodyReader(min(SMALL, settings.max_body_bytes), *pace, demo)
 
-    def traced(self, tracer: Tracer) -> Callable[[web.BaseRequest], Awaitable[web.Response]]:
+    def traced(self, tracer: Tracer) -> Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]:
         """Return a `handle` that puts a span around each request to the API, of which its calls are part."""
         handle, self._exchange = trace_requests(tracer, self.handle, _API.fullmatch)
         return handle
 
-    async def handle(self, request: web.BaseRequest) -> web.Response:
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer any request; every failure becomes a JSON error object."""
         began = asyncio.get_running_loop().time()
         given = request.headers
@@ -171,9 +182,16 @@ class JsonRpcApp:
             broken = None if is_usual else unacceptable(request)
             api = _API.fullmatch(path)
             if broken is not None:
-                response = _closing(error_response(*broken, exchange, headers))
+                response = closing(error_response(*broken, exchange, headers))
             elif api is None:
-                response = await self._page(request, path, exchange, headers)
+                place = _OPEN.fullmatch(path)
+                if place is None:
+                    response = await self._page(request, path, exchange, headers)
+                elif request.method == hdrs.METH_GET:
+                    return await self._stay_open(request, place, exchange, headers)
+                else:
+                    message = "open this with GET; the API is at POST /<API_KEY>/v1"
+                    response = self._not_allowed(request, "GET", message, exchange, headers)
             elif request.method != hdrs.METH_POST:
                 message = "send JSON-RPC 2.0 requests with POST"
                 response = self._not_allowed(request, "POST", message, exchange, headers)
@@ -204,59 +222,20 @@ class JsonRpcApp:
                 check_key(segment)
                 await self._admission.find(segment, exchange)
             bodies, owner = self._bodies, segment
-        self._check_room(segment)
+        self._messages.check_room(segment)
         content, broken, soon = await bodies.items(request, owner, began)
         base = partial(self._base, request)
-        answer = None
         try:
-            self._check_room(segment)
-            if broken is None and segment != DEMO and not isinstance(content, list):
-                exchange.present(segment)
-                try:
-                    begun = self._batch.begin(content, exchange, base)
-                except NotAdmitted:
-                    pass
-                else:
-                    answer = (
-                        begun
-                        if isinstance(begun, Answer)
-                        else await self._fly(request, segment, self._batch.finish(begun, exchange))
-                    )
-                    if answer.headers is not None:
-                        if answer.status == 401:
-                            self._admission.forget(segment)
-                        if answer.refusal is None or soon:
-                            return _single(answer, request, headers)
-                        headers.update(answer.headers)
-                        raise answer.refusal
-            count = len(content) if isinstance(content, list) else 1
-            admitted = await self._admission.admit(None if segment == DEMO else segment, count, exchange)
-            headers.update(quota_headers(admitted))
-            headers[COST_HEADER] = str(admitted.admitted)
-            exchange.admit(admitted.principal)
-            if isinstance(content, list):
-                return await self._many(request, segment, content, admitted, exchange, headers, base)
-            if admitted.admitted < 1:
-                raise over_quota(admitted)
-            if broken is not None:
-                await self._admission.report(admitted.principal, [broken.failure.reason], exchange)
-                response = error_response(broken.failure, broken.status, exchange, headers)
-                return response if request.content.is_eof() else _closing(response)
-            if answer is None:
-                self._check_room(segment)
-                begun = self._batch.begin(content, exchange, base)
-                answer = (
-                    begun
-                    if isinstance(begun, Answer)
-                    else await self._fly(request, segment, self._batch.finish(begun, exchange))
-                )
-            if answer.headers is None:
-                await self._admission.report(admitted.principal, [answer.reason], exchange)
+            answer = await self._messages.answer(segment, content, broken, exchange, headers, base, request.protocol)
+            if answer.refusal is not None and not soon:
+                headers.update(answer.headers or {})
+                raise answer.refusal
         except Failure as failure:
             identity = NULL if broken or not soon or isinstance(content, list) else identity_of(content)
-            response = error_response(failure, _status_of(failure), exchange, headers, identity)
-            return response if soon and request.content.is_eof() else _closing(response)
-        return _single(answer, request, headers)
+            response = error_response(failure, status_of(failure), exchange, headers, identity)
+            return response if soon and request.content.is_eof() else closing(response)
+        response = _single(answer, request, headers)
+        return response if broken is None or request.content.is_eof() else closing(response)
 
     async def _check_demo(self, request: web.BaseRequest, exchange: Exchange, headers: dict[str, str]) -> None:
         """Look at the client's quota before its body is read, unless that has come already. Raises Failure (429)."""
@@ -267,49 +246,34 @@ class JsonRpcApp:
             headers.update(quota_headers(left))
             raise over_quota(left)
 
-    def _check_room(self, segment: str) -> None:
-        """Raise Failure (503, 429) where no more requests may be in flight."""
-        if not self._in_flight.has_room(segment):
-            raise too_busy(self._in_flight, segment)
-
-    async def _fly(self, request: web.BaseRequest, segment: str, work: Awaitable[T]) -> T:
-        """Return what the work of an admitted request returns, in flight meanwhile; there has to be room for it."""
-        self._in_flight.enter(segment)
-        connection, admitted = request.protocol, self._admitted
-        admitted.add(connection)
+    async def _stay_open(
+        self, request: web.BaseRequest, place: re.Match[str], exchange: Exchange, headers: dict[str, str]
+    ) -> web.StreamResponse:
+        """Serve a socket or an event stream until its end."""
+        key, watch = place["key"], place["watch"]
+        if self._tracer is not None:
+            route = SOCKET_ROUTE if watch is None else STREAM_ROUTE
+            exchange.trace(self._tracer.start_http(request.method, route, request.headers.get("traceparent")))
         try:
-            return await work
+            if watch is not None:
+                return await self._event_streams.serve(request, key, watch, exchange, headers)
+            return await self._sockets.serve(request, key, exchange, headers, partial(self._speaker, request))
+        except Refusal as refusal:
+            answered(exchange, refusal.status)
+            return error_response(refusal.failure, refusal.status, exchange, headers)
+        except Exception as failure:
+            if isinstance(failure, ConnectionError) or not request.writer.output_size:
+                raise
+            _log.exception("what stayed open failed", extra=exchange.log_ids())
+            raise ConnectionError("the answer has begun already") from None
         finally:
-            self._in_flight.leave(segment)
-            admitted.discard(connection)
+            if exchange.span is not None:
+                # The client has gone, or a defect is answered.
+                exchange.span.end({})
 
-    async def _many(
-        self,
-        request: web.BaseRequest,
-        segment: str,
-        items: list[msgspec.Raw],
-        admitted: AdmitResponse,
-        exchange: Exchange,
-        headers: dict[str, str],
-        base: Callable[[], str],
-    ) -> web.Response:
-        observe_batch(len(items))
-        accepted, over = items[: admitted.admitted], items[admitted.admitted :]
-        answers = []
-        if accepted:
-            self._check_room(segment)
-            answers = await self._fly(request, segment, self._batch.run(accepted, exchange, base))
-        headers[COST_HEADER] = str(sum(1 if answer.cost is None else answer.cost for answer in answers))
-        await self._admission.report(
-            admitted.principal, [answer.reason for answer in answers if answer.cost is None], exchange
-        )
-        if over:
-            failure = over_quota(admitted)
-            answers += [refused(failure, identity_of(item), exchange) for item in over]
-            if failure.retry_after_ms:
-                headers[hdrs.RETRY_AFTER] = seconds(failure.retry_after_ms)
-        bodies = [answer.body for answer in answers if answer.body is not None]
-        return _response(joined(bodies) if bodies else None, 200 if bodies else 204, request, headers)
+    def _speaker(self, request: web.BaseRequest, socket: Socket, segment: str) -> ApiSpeaker:
+        base = partial(self._base, request)
+        return ApiSpeaker(socket, segment, self._messages, self._admission, self._watches, base, request.protocol)
 
     async def _page(
         self, request: web.BaseRequest, path: str, exchange: Exchange, headers: dict[str, str]
@@ -341,20 +305,6 @@ class JsonRpcApp:
         return error_response(Failure(400, "INVALID_REQUEST", message), 405, exchange, headers)
 
 
-def error_response(
-    failure: Failure, status: int, exchange: Exchange, headers: dict[str, str], identity: bytes = NULL
-) -> web.Response:
-    """Return one error object as a whole HTTP answer."""
-    if failure.retry_after_ms and status in MIRRORED:
-        headers[hdrs.RETRY_AFTER] = seconds(failure.retry_after_ms)
-    return WholeResponse(failure.body(identity, exchange.request_id), status, headers)
-
-
-def seconds(milliseconds: int) -> str:
-    """Return a Retry-After value: whole seconds, rounded up."""
-    return str(-(-milliseconds // 1000))
-
-
 async def _refused(
     request: web.BaseRequest, failure: Failure, exchange: Exchange, headers: dict[str, str], began: float
 ) -> web.Response:
@@ -366,17 +316,8 @@ async def _refused(
             identity = NULL if isinstance(content, list) else identity_of(content)
         except Failure:
             pass  # what has no shape has no id
-    response = error_response(failure, _status_of(failure), exchange, headers, identity)
-    return response if body is not None else _closing(response)
-
-
-def _closing(response: web.Response) -> web.Response:
-    response.force_close()
-    return response
-
-
-def _status_of(failure: Failure) -> int:
-    return failure.code if failure.code in MIRRORED else 200
+    response = error_response(failure, status_of(failure), exchange, headers, identity)
+    return response if body is not None else closing(response)
 
 
 def _single(answer: Answer, request: web.BaseRequest, headers: dict[str, str]) -> web.Response:

@@ -21,7 +21,7 @@ from transcoder.pages import JSON
 from transcoder.requests import GRACE, NULL
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterator
+    from collections.abc import Callable, Coroutine, Iterator
 
     from runtime.settings import HttpSettings
     from transcoder.exchange import Clients
@@ -36,6 +36,9 @@ READ_BUFFER = 32 * 1024
 LINGERING_SECONDS = 2.0
 MOST_DROPPED = 8 << 20
 """How long, and how much of it, the rest of a refused body is read and dropped: its client shall read the answer."""
+
+GRACE_OPEN = 60.0
+"""Seconds from which on the least rate counts for what stays open: its client may pause."""
 
 _SWEEP_SECONDS = 1.0
 _EVICTED_SHARE = 128
@@ -81,6 +84,7 @@ class Connections:
         # By client: its connections, oldest first.
         self._by_client: dict[str, dict[Connection, None]] = {}
         self._leaving: set[Connection] = set()
+        self._kept_open: set[Connection] = set()
         self._stalled: dict[Connection, tuple[float, int]] = {}
         self._sweeping: asyncio.TimerHandle | None = None
         self._hopeless_until = 0.0
@@ -117,8 +121,20 @@ class Connections:
         del own[connection]
         if not own:
             del self._by_client[connection.client]
-        self.total -= 1
+        self.total -= connection not in self._kept_open
         self._stalled.pop(connection, None)
+
+    def keep_open(self, connection: Any) -> None:
+        """Take a connection that carries a socket or event stream as none of these; only its client's count has it."""
+        self.admitted.add(connection)
+        self._kept_open.add(connection)
+        self.total -= 1
+
+    def release(self, connection: Any) -> None:
+        """Take it as one of these again, if it is still there."""
+        self.admitted.discard(connection)
+        self._kept_open.discard(connection)
+        self.total += connection in self._by_client.get(connection.client, ())
 
     def stall(self, connection: Connection, waiting: int) -> None:
         """Watch a connection whose client does not take what was written, `waiting` bytes of it."""
@@ -166,8 +182,8 @@ class Connections:
             if not left:
                 del self._stalled[connection]
                 continue
-            taken = waiting - left
-            if now - since > GRACE and taken < max(1, self._min_rate * (now - since - GRACE)):
+            taken, grace = waiting - left, GRACE_OPEN if connection in self._kept_open else GRACE
+            if now - since > grace and taken < max(1, self._min_rate * (now - since - grace)):
                 connection.abort()
         self._sweeping = loop.call_later(_SWEEP_SECONDS, self._sweep) if self._stalled else None
 
@@ -187,7 +203,7 @@ def _address(client: str) -> str:
 class Connection(Handler, KnowsRaw):
     """One connection, known to `Connections`; over TLS `raw` is the transport below."""
 
-    __slots__ = ("_body", "_connections", "_is_addressed", "_unparsed", "client", "raw")
+    __slots__ = ("_body", "_connections", "_is_addressed", "_unparsed", "arrived", "client", "raw")
 
     def __init__(self, manager: web.Server, connections: Connections, **options: Any) -> None:
         super().__init__(manager, **options)
@@ -198,6 +214,8 @@ class Connection(Handler, KnowsRaw):
         self._is_addressed = False
         self.client = ""
         self.raw: asyncio.Transport | None = None
+        # What is to be done with the number of bytes that came, once it carries a socket.
+        self.arrived: Callable[[int], None] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Serve the connection if there is room for it."""
@@ -219,6 +237,10 @@ class Connection(Handler, KnowsRaw):
 
     def data_received(self, data: bytes) -> None:
         """Take bytes; headers without end, and bodies that are only dropped, end the connection."""
+        if self.arrived is not None:
+            super().data_received(data)
+            self.arrived(len(data))
+            return
         if self._connections.is_leaving:
             self._is_addressed = True
         count, belongs_to_body = self._request_count, not self._body.is_eof()

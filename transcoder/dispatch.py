@@ -46,6 +46,8 @@ SLACK = 0.5
 LEAST_REPEATED = 512
 MOST_REPEATED = 256 * 1024
 CHAIN = "chain"
+SUBSCRIBE, UNSUBSCRIBE = "subscribe", "unsubscribe"
+"""Methods of sockets alone, by themselves."""
 
 
 class DuplicateName(ValueError):
@@ -162,6 +164,9 @@ class Index:
         for prefix in self._prefixes:
             if name.startswith(prefix):
                 return self._methods[prefix + "*"]
+        if name in (SUBSCRIBE, UNSUBSCRIBE):
+            message = f"{name} is for the WebSocket at GET /<API_KEY>/v1/ws, by itself and in no batch"
+            raise Failure(404, "METHOD_UNKNOWN", message)
         near = nearest(name, self._methods)
         hint = f'; did you mean "{near}"?' if near else "; rpc.discover lists the operations"
         raise Failure(404, "METHOD_UNKNOWN", f'unknown method "{clipped(name)}"{hint}')

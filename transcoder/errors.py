@@ -94,6 +94,10 @@ class Failure(Exception):
 
     def body(self, identity: bytes, request_id: str) -> bytes:
         """Return the whole response object; `identity` is the request's id as it stood in the body."""
+        return b"".join((b'{"jsonrpc":"2.0","error":', self.error(request_id), b',"id":', identity, b"}"))
+
+    def error(self, request_id: str) -> bytes:
+        """Return the error object alone."""
         data: dict[str, Any] = {"reason": self.reason, "requestId": request_id}
         if self.field is not None:
             data["field"] = self.field
@@ -106,8 +110,7 @@ class Failure(Exception):
             data.setdefault(name, fact)
         if self.node is not None:
             data["node"] = printed_node(self.node)
-        error = orjson.dumps({"code": self.code, "message": printable(self.message), "data": data})
-        return b"".join((b'{"jsonrpc":"2.0","error":', error, b',"id":', identity, b"}"))
+        return orjson.dumps({"code": self.code, "message": printable(self.message), "data": data})
 
 
 def internal() -> Failure:

@@ -83,11 +83,13 @@ class Exchange:
 
 ROUTE = "/{key}/v1"
 """The API's path as traces name it: a key in it stays out of them."""
+SOCKET_ROUTE = ROUTE + "/ws"
+STREAM_ROUTE = ROUTE + "/stream/{watch}"
 
 
 def trace_requests(
-    tracer: Tracer, handle: Callable[[web.BaseRequest], Awaitable[web.Response]], is_api: Callable[[str], object]
-) -> tuple[Callable[[web.BaseRequest], Awaitable[web.Response]], Callable[..., Exchange]]:
+    tracer: Tracer, handle: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]], is_api: Callable[[str], object]
+) -> tuple[Callable[[web.BaseRequest], Awaitable[web.StreamResponse]], Callable[..., Exchange]]:
     """Return a `handle` that puts a span around each request to the API, and what makes exchanges that are part of it.
 
     `is_api` returns whether a path is the API's, by being true.
@@ -101,7 +103,7 @@ def trace_requests(
             exchange.trace(span)
         return exchange
 
-    async def traced(request: web.BaseRequest) -> web.Response:
+    async def traced(request: web.BaseRequest) -> web.StreamResponse:
         if request.method != "POST" or not is_api(request.rel_url.raw_path):
             running.set(None)
             return await handle(request)

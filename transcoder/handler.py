@@ -86,6 +86,11 @@ class Handler(web.RequestHandler):
                 return resp, True
         return resp, False
 
+    async def drained(self) -> None:
+        """Return once the client has taken what was written. Raises ConnectionError when it has gone."""
+        while self._paused or self.transport is None:
+            await self._drain_helper()
+
     def is_last(self) -> bool:
         """Return whether the next answer is the last one, whatever its request says."""
         return False

@@ -14,9 +14,15 @@ from typing import TYPE_CHECKING, cast
 
 from aiohttp import HttpVersion11, hdrs, web
 
+from transcoder.dispatch import MIRRORED
+from transcoder.requests import NULL
+
 if TYPE_CHECKING:
     from aiohttp.abc import AbstractStreamWriter
     from multidict import CIMultiDict
+
+    from transcoder.errors import Failure
+    from transcoder.exchange import Exchange
 
 _METHODS = frozenset({hdrs.METH_POST, hdrs.METH_GET})
 _FIRST_WITH_BODY = 200
@@ -80,3 +86,28 @@ def _head(status: int, *names: str) -> str:
 @lru_cache(maxsize=1)
 def _date(second: int) -> str:
     return formatdate(second, usegmt=True)
+
+
+def error_response(
+    failure: Failure, status: int, exchange: Exchange, headers: dict[str, str], identity: bytes = NULL
+) -> web.Response:
+    """Return one error object as a whole HTTP answer."""
+    if failure.retry_after_ms and status in MIRRORED:
+        headers[hdrs.RETRY_AFTER] = seconds(failure.retry_after_ms)
+    return WholeResponse(failure.body(identity, exchange.request_id), status, headers)
+
+
+def status_of(failure: Failure) -> int:
+    """Return the HTTP status of an answer that is this failure alone."""
+    return failure.code if failure.code in MIRRORED else 200
+
+
+def closing(response: web.Response) -> web.Response:
+    """Return the response as the last one of its connection."""
+    response.force_close()
+    return response
+
+
+def seconds(milliseconds: int) -> str:
+    """Return a Retry-After value: whole seconds, rounded up."""
+    return str(-(-milliseconds // 1000))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 
 from runtime.listening import count_waiting, drop_new_connections
-from transcoder.app import ANSWER, CONNECTIONS
+from transcoder.app import ANSWER, CONNECTIONS, UPGRADES
 from transcoder.connections import LINGERING_SECONDS, READ_BUFFER, Connection
 
 if TYPE_CHECKING:
@@ -75,10 +75,13 @@ class Runner(web.AppRunner):
                 await asyncio.sleep(0.005)
         for site in self.sites:
             await site.stop()
+        self.app[UPGRADES].leave()
 
     async def close(self, grace: float) -> None:
         """Stop listening, let requests be answered within `grace` seconds, then close the connections."""
         server, began = self.server, monotonic()
+        if grace > 0:
+            self.app[UPGRADES].leave()
         if isinstance(server, _Server) and self.app[CONNECTIONS].is_leaving and grace > 0:
             await self.stop_listening(0)
             while monotonic() - began < grace:

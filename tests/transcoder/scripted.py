@@ -17,7 +17,7 @@ from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status
 from waypost_internal.v1 import access_pb2, publication_pb2
 
-from runtime.operations import load_operations
+from runtime.operations import load_operations, load_watches
 from transcoder.app import create_app
 from transcoder.serving import Runner
 
@@ -43,6 +43,7 @@ class Options:
     max_in_flight: int = 2000
     max_connections: int = 10_000
     max_connections_per_client: int = 1024
+    max_sockets: int = 10_000
     body_timeout: float = 30.0
     min_transfer_rate: int = 1024
 
@@ -52,6 +53,7 @@ class Server:
     """What the scripted server does, and what it was asked."""
 
     scripts: dict[str, Script] = field(default_factory=dict)
+    streams: dict[str, Callable[[Any, Any], AsyncIterator[Message]]] = field(default_factory=dict)
     asked: list[tuple[str, Message, dict[str, Any]]] = field(default_factory=list)
     admits: list[access_pb2.AdmitRequest] = field(default_factory=list)
     looks: list[access_pb2.AdmitRequest] = field(default_factory=list)
@@ -124,6 +126,13 @@ class Server:
         for operation in load_operations():
             service, _, name = operation.path.strip("/").partition("/")
             services.setdefault(service, {})[name] = _handler(self._answer(operation), operation.request)
+        for watch in load_watches():
+            service, _, name = watch.path.strip("/").partition("/")
+            services.setdefault(service, {})[name] = grpc.unary_stream_rpc_method_handler(
+                self._stream(watch),
+                request_deserializer=watch.request.FromString,
+                response_serializer=lambda message: message.SerializeToString(),
+            )
         return [grpc.method_handlers_generic_handler(name, methods) for name, methods in services.items()]
 
     def _answer(self, operation: Any) -> Script:
@@ -139,6 +148,17 @@ class Server:
             return response
 
         return answer
+
+    def _stream(self, watch: Any) -> Any:
+        async def stream(request: Message, context: Any) -> AsyncIterator[Message]:
+            metadata = dict(context.invocation_metadata())
+            self.asked.append((watch.name, request, metadata))
+            if "x-waypost-principal" not in metadata:
+                await self._admit_call(metadata, context)
+            async for event in self.streams[watch.name](request, context):
+                yield event
+
+        return stream
 
 
 def _handler(function: Any, request: Any) -> Any:
