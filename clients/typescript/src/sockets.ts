@@ -19,28 +19,40 @@ const MOST_WAITING = 1_000;
 /** A socket without a message for so long is asked for one. */
 const SILENCE_MS = 30_000;
 const OPENING_MS = 15_000;
+/** `WebSocket.OPEN`. */
+const OPEN = 1;
 
 /** The streams of one gateway over one socket, which is open while there are any. */
 export class Sockets {
   #socket: Promise<Socket> | undefined;
   #readers = 0;
 
+  /**
+   * `url` holds the key; `kind` is the global class where none is given. `why` finds out, where a socket does not open,
+   * what the gateway has against it: browsers do not say.
+   */
   constructor(
     readonly url: string,
-    readonly make: () => WebSocketClass,
+    readonly kind: WebSocketClass | undefined,
+    readonly why: () => Promise<WaypostError | undefined>,
   ) {}
 
   /** Yields the events of a stream until it ends or breaks. */
   async *watch(name: string, params: object, signal: AbortSignal): AsyncGenerator<object, void, undefined> {
     this.#readers++;
     try {
-      const socket = await this.#open();
+      const socket = await until(signal, this.#open());
       const subscription = new Subscription();
       const stop = () => subscription.end(broken("the stream was ended"));
       signal.addEventListener("abort", stop);
       let id: string | undefined;
       try {
-        id = (await socket.call("subscribe", { watch: name, params }, (found) => socket.attach(found as string, subscription))) as string;
+        const begun = socket.call("subscribe", { watch: name, params }, (found) => {
+          id = found as string;
+          socket.attach(id, subscription);
+          if (signal.aborted) socket.detach(id);
+        });
+        await until(signal, begun);
         yield* subscription.events();
       } finally {
         signal.removeEventListener("abort", stop);
@@ -51,13 +63,22 @@ export class Sockets {
     }
   }
 
-  async #open(): Promise<Socket> {
-    const opening = (this.#socket ??= Socket.open(new (this.make())(`${this.url.replace(/^http/, "ws")}/ws`)));
+  #open(): Promise<Socket> {
+    if (this.#socket !== undefined) return this.#socket;
+    const opening = Socket.open(this.#made()).catch(async (failure) => {
+      throw (await this.why()) ?? failure;
+    });
     const lost = () => {
       if (this.#socket === opening) this.#socket = undefined;
     };
     opening.then((socket) => socket.ended.then(lost), lost);
-    return opening;
+    return (this.#socket = opening);
+  }
+
+  #made(): WebSocket {
+    const kind = this.kind ?? globalThis.WebSocket;
+    if (kind === undefined) throw new TypeError("streams need a WebSocket: give one as the option webSocket");
+    return new kind(`${this.url.replace(/^http/, "ws")}/ws`);
   }
 
   #close(): void {
@@ -82,7 +103,7 @@ class Socket {
     try {
       await new Promise<void>((resolve, reject) => {
         web.addEventListener("open", () => resolve(), { once: true });
-        socket.ended.then(() => reject(broken("the socket did not open")));
+        socket.ended.then(() => reject(broken("the socket did not open; a page of another origin needs its place in the gateway's cors_origins")));
       });
     } finally {
       clearTimeout(timer);
@@ -114,7 +135,7 @@ class Socket {
   call(method: string, params: unknown, take: (result: unknown) => void = () => undefined): Promise<unknown> {
     const id = ++this.#calledCount;
     return new Promise((resolve, reject) => {
-      if (this.#web.readyState !== 1) return reject(broken("the socket was closed"));
+      if (this.#web.readyState !== OPEN) return reject(broken("the socket was closed"));
       this.#calls.set(id, { resolve: (result) => (take(result), resolve(result)), reject });
       this.#web.send(printJson({ jsonrpc: "2.0", id, method, params }));
     });
@@ -158,6 +179,7 @@ class Socket {
   /** Browsers answer pings unseen: where nothing comes, a call that changes nothing shows whether the socket lives. */
   #listen(): void {
     clearTimeout(this.#silence);
+    if (this.#web.readyState !== OPEN) return;
     this.#silence = setTimeout(() => {
       this.call("unsubscribe", [""]).catch(() => undefined);
       this.#silence = setTimeout(() => this.close(), OPENING_MS);
@@ -196,6 +218,16 @@ class Subscription {
       await new Promise<void>((resolve) => (this.#wake = resolve));
     }
   }
+}
+
+/** Returns what the promise comes to; throws at once when the signal ends the stream. */
+function until<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(broken("the stream was ended"));
+    signal.addEventListener("abort", stop, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
+    if (signal.aborted) stop();
+  });
 }
 
 function broken(message: string): WaypostError {
