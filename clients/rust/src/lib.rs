@@ -98,7 +98,7 @@ pub fn connect(uri: &str, options: Options) -> Result<Gateway, Error> {
     Ok(InterceptedService::new(endpoint.connect_lazy(), Authorisation { key, timeout: options.timeout }))
 }
 
-/// Adds the key to every call, and a deadline where it has none.
+/// Adds the key to every call, and a deadline where it has none; not to streams.
 #[derive(Clone)]
 pub struct Authorisation {
     key: Option<MetadataValue<Ascii>>,
@@ -111,8 +111,10 @@ impl tonic::service::Interceptor for Authorisation {
             request.metadata_mut().insert("x-api-key", key.clone());
         }
         if !request.metadata().contains_key("grpc-timeout") {
-            let deadline = self.timeout.unwrap_or_else(|| service_config::deadline(request.extensions().get()));
-            request.set_timeout(deadline);
+            let usual = service_config::deadline(request.extensions().get());
+            if let Some(deadline) = usual.map(|usual| self.timeout.unwrap_or(usual)) {
+                request.set_timeout(deadline);
+            }
         }
         Ok(request)
     }

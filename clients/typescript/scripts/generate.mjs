@@ -85,7 +85,7 @@ export interface ServiceConfig {
   methodConfig: [MethodConfig, ...MethodConfig[]];
 }
 
-/** The gateway's service config: deadlines by operation, and what is sent again. */\nexport const serviceConfig: ServiceConfig = ${JSON.stringify({ methodConfig: config.methodConfig.map(used) }, null, 2)};\n`,
+/** The gateway's service config: deadlines by operation, and what is sent again. */\nexport const serviceConfig: ServiceConfig = ${JSON.stringify({ methodConfig: config.methodConfig.filter(({ timeout }) => timeout).map(used) }, null, 2)};\n`,
 );
 const files = (await readdir(new URL("waypost/v1/", GEN))).filter((name) => name.endsWith("_pb.ts")).sort();
 await writeFile(
