@@ -18,7 +18,9 @@ static DEADLINES: LazyLock<HashMap<(&str, &str), Option<Duration>>> = LazyLock::
     let names =
         METHODS.iter().flat_map(|one| one["name"].as_array().into_iter().flatten().map(move |name| (name, one)));
     let text = |value: &'static Value| value.as_str().unwrap_or_default();
-    names.map(|(name, one)| ((text(&name["service"]), text(&name["method"])), one.get("timeout").map(seconds))).collect()
+    names
+        .map(|(name, one)| ((text(&name["service"]), text(&name["method"])), one.get("timeout").map(seconds)))
+        .collect()
 });
 
 /// Returns the deadline of a method; of one that is not named, the usual one. None for streams.
