@@ -16,7 +16,7 @@ from sqlalchemy.exc import DBAPIError
 from cli.options import add_config, add_json, add_network, read_settings, storage_refusal
 from cli.terminal import Cell, fail, note, table
 from runtime.config_errors import nearest
-from runtime.operations import load_operations
+from runtime.operations import load_operations, load_watches
 from server.access.keys import KeyNotFound, KeyStore
 from server.chains.facts import load_facts
 from server.storage.database import open_database, set_aside
@@ -142,7 +142,8 @@ def _moment(text: str) -> datetime:
 
 def _operations(text: str) -> list[str]:
     """Return operations by their names; one that is given by an alias has its name."""
-    known = {alias: one.name for one in load_operations() for alias in (one.name, *one.aliases)}
+    everything = (*load_operations(), *load_watches())
+    known = {alias: one.name for one in everything for alias in (one.name, *one.aliases)}
     return [known[name] for name in _known(text, known, "operation", "`waypost methods` lists them")]
 
 

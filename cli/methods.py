@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cli.apps import configured_catalogue
 from cli.options import add_config, add_json, read_settings
 from cli.terminal import paint
-from runtime.operations import load_operations
+from runtime.operations import load_operations, load_watches
 from server.marketplace.catalogue import signature
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
         methods = configured_catalogue(read_settings(arguments)).methods.values()
         print(json.dumps([publication(method) for method in methods], indent=2) if arguments.json else _names(methods))
         return 0
-    rows = sorted(map(describe, load_operations()), key=lambda row: str(row["group"]))
+    rows = sorted(map(describe, (*load_operations(), *load_watches())), key=lambda row: str(row["group"]))
     if arguments.available:
         rows = [row for row in rows if row["available"]]
     print(json.dumps(rows, indent=2) if arguments.json else _groups(rows))
@@ -59,9 +59,10 @@ def _names(methods: Collection[PublishedMethod]) -> str:
 
 
 def describe(operation: Operation) -> dict[str, Any]:
-    """Return an operation's row: name, aliases, group, path, families, available, state.
+    """Return an operation's row: name, aliases, group, path, families, available, state, stream.
 
-    `state` is `available`, `partly` (for some of its chain families) or `planned`.
+    `stream` is whether it is subscribed to; `state` is `available`, `partly` (for some of its chain families) or
+    `planned`.
     """
     missing = operation.families - operation.available
     return {
@@ -72,6 +73,7 @@ def describe(operation: Operation) -> dict[str, Any]:
         "families": sorted(operation.families),
         "available": sorted(operation.available),
         "state": "planned" if not operation.available else "partly" if missing else "available",
+        "stream": operation.is_stream,
     }
 
 

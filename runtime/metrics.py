@@ -46,6 +46,10 @@ _OPERATIONS = CounterFamily(
 _OPERATION_SECONDS = HistogramFamily(
     "waypost_operation_seconds", "How long calls took, in seconds.", ("operation", "chain"), LATENCIES, REGISTRY
 )
+_STREAMS_OPEN = Gauge("waypost_streams_open", "Streams that are open.", ("operation",), registry=REGISTRY)
+_STREAM_EVENTS = CounterFamily(
+    "waypost_stream_events", "Events that streams sent to their callers.", ("operation", "chain"), REGISTRY
+)
 _IN_FLIGHT = Gauge("waypost_in_flight", "Items in progress.", registry=REGISTRY)
 _CERTIFICATE = Gauge(
     "waypost_certificate_expiry_seconds",
@@ -129,6 +133,7 @@ Merging = Literal["sum", "min", "max"]
 GAUGES: dict[str, Merging] = {
     "waypost_in_flight": "sum",
     "waypost_http_sockets_open": "sum",
+    "waypost_streams_open": "sum",
     "waypost_tasks": "sum",
     "waypost_cache_bytes": "sum",
     "waypost_head_block": "max",
@@ -160,11 +165,26 @@ def word(text: str | None) -> str:
     return text if _WORD.fullmatch(text) and not text.startswith(("0x", "wp_")) else OTHER
 
 
-def count_operation(operation: str, chain: str | None, code: str, reason: str | None, seconds: float) -> None:
-    """Count one ended call. `code` is the gRPC status name, `reason` None for a success."""
+def count_operation(operation: str, chain: str | None, code: str, reason: str | None, seconds: float | None) -> None:
+    """Count one ended call.
+
+    `code` is the gRPC status name, `reason` None for a success, `seconds` None for a stream.
+    """
     calls, duration = _operation_series(operation, chain, code, reason)
     calls.count += 1
-    duration.observe(seconds)
+    if seconds is not None:
+        duration.observe(seconds)
+
+
+def add_open_streams(operation: str, streams: int) -> None:
+    """Record that so many streams of an operation were opened, or closed where it is negative."""
+    _STREAMS_OPEN.labels(word(operation)).inc(streams)
+
+
+@lru_cache(maxsize=4096)
+def stream_events(operation: str, chain: str) -> Counter:
+    """Return the counter of the events sent by streams of an operation and chain: for those that count every one."""
+    return _STREAM_EVENTS.of(word(operation), word(chain))
 
 
 class AnsweredCall(Protocol):

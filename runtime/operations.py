@@ -73,6 +73,11 @@ class Operation:
         return bool(self.options.params == options_pb2.PARAMS_SHAPE_ITEMS)
 
     @property
+    def is_stream(self) -> bool:
+        """Whether it is subscribed to and sends events (`watchBlocks` and the like)."""
+        return bool(self.method.server_streaming)
+
+    @property
     def stands_for_many(self) -> bool:
         """Whether the operation answers every name with its prefix (`svc_*`)."""
         return self.name.endswith("*")

@@ -11,7 +11,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runtime.operations import Operation, load_operations
+from runtime.operations import Operation, load_operations, load_watches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,7 +32,8 @@ _HEAD = """# Operations
 
 Written by `make operations` from `proto/`, whose comments and `GET /openrpc.json` describe every parameter and result.
 The method of JSON-RPC and the rpc are one operation: the same answers, errors and quota. `units` is what a call, or
-each item of one, is charged ([access and quotas](keys.md)); families whose name is not listed are refused.
+each item of one, is charged ([access and quotas](keys.md)); families whose name is not listed are refused. A stream is
+charged a unit for each 100 events, besides what it looks at; over HTTP it is subscribed to and never posted.
 """
 
 
@@ -43,7 +44,7 @@ def words(families: frozenset[str]) -> str:
 
 def render_page() -> str:
     """Return docs/operations.md: by group what answers today, and what is still to come."""
-    operations = load_operations()
+    operations = _everything()
     lines = [_HEAD, _answering(operations)]
     for group, members in _groups():
         lines += [
@@ -62,11 +63,15 @@ def render_page() -> str:
 
 def render_groups() -> str:
     """Return the part of the README between the markers: a line for each group."""
-    lines = [_answering(load_operations()), ""]
+    lines = [_answering(_everything()), ""]
     for group, members in _groups():
         families = words(frozenset().union(*(operation.available for operation in members)))
         lines.append(f"- [{group}](docs/operations.md#{group.lower().replace(' ', '-')}), {len(members)}: {families}")
     return "\n".join(lines)
+
+
+def _everything() -> tuple[Operation, ...]:
+    return (*load_operations(), *load_watches())
 
 
 def _answering(operations: Iterable[Operation]) -> str:
@@ -75,14 +80,15 @@ def _answering(operations: Iterable[Operation]) -> str:
 
 
 def _groups() -> list[tuple[str, list[Operation]]]:
-    working = sorted((one for one in load_operations() if one.available), key=lambda one: (one.options.group, one.name))
+    working = sorted((one for one in _everything() if one.available), key=lambda one: (one.options.group, one.name))
     return [(group, list(members)) for group, members in groupby(working, key=lambda one: one.options.group)]
 
 
 def _row(operation: Operation) -> str:
     later = words(operation.families - operation.available) or "-"
     rpc = operation.path.removeprefix("/")
-    return f"| `{operation.name}` | `{rpc}` | {operation.cost} | {words(operation.available)} | {later} |"
+    units = "100 events" if operation.is_stream else operation.cost
+    return f"| `{operation.name}` | `{rpc}` | {units} | {words(operation.available)} | {later} |"
 
 
 def main(check: bool) -> int:

@@ -12,7 +12,7 @@ from waypost_internal.v1 import access_pb2_grpc, publication_pb2_grpc
 
 from runtime.listening import Proxies
 from runtime.metrics import watch_in_flight
-from runtime.operations import load_operations
+from runtime.operations import load_operations, load_watches
 from runtime.renewal import WatchedCertificate
 from server.access.admission import Admission, ConcurrencyLimiter, policies_of
 from server.access.directory import KeyDirectory
@@ -28,7 +28,7 @@ from server.chains.capabilities.blocks import ReadsHealth
 from server.chains.registry import Chains
 from server.change import GatewayChange, Publishing
 from server.inprocess import InProcessChannel
-from server.listeners import ListenError, bind, open_listener, refuse_calls
+from server.listeners import PRIVATE_STREAMS, ListenError, bind, open_listener, refuse_calls
 from server.marketplace.calls import PublishedCalls
 from server.marketplace.folders import open_catalogue
 from server.marketplace.typed import CALL_METHOD, TypedServices
@@ -39,6 +39,7 @@ from server.rpc.pipeline.accounting import AccountingObserver
 from server.rpc.pipeline.admission import AdmissionStage
 from server.rpc.pipeline.boundary import CallBoundary
 from server.rpc.pipeline.interceptor import StagesInterceptor, build_execution
+from server.rpc.pipeline.open_streams import OpenStreams
 from server.rpc.pipeline.response_cache import ResponseCache
 from server.rpc.reflection import reflection_servicer, working_services
 from server.rpc.registration import (
@@ -109,7 +110,8 @@ class Gateway:
         self._servers: list[grpc.aio.Server] = []
         self._quotas = Quotas() if quotas is None else quotas
         self._admission = admission = _admission(settings, self._directory, self._quotas)
-        self._operations = operations = load_operations()
+        calls, watches = load_operations(), load_watches()
+        self._operations = operations = (*calls, *watches)
         self._access = AccessServicer(admission, self.states, usage)
         by_path = {operation.path: operation for operation in operations}
         typed = TypedServices(catalogue)
@@ -120,7 +122,7 @@ class Gateway:
         published = PublishedCalls(catalogue, chains)
         if servicers is None:
             servicers = build_servicers(self._sources, chains, database, cache, catalogue, published)
-        servicers = (*servicers, BatchServicer(operations, self.channel, admission, usage))
+        servicers = (*servicers, BatchServicer(calls, watches, self.channel, admission, usage))
         collector.handlers.update(public_handlers(servicers))
         access_pb2_grpc.add_AccessServiceServicer_to_server(self._access, collector)  # type: ignore[no-untyped-call]
         publications = PublicationServicer(catalogue)
@@ -143,7 +145,8 @@ class Gateway:
         )
         stage = AdmissionStage(admission, responses, usage)
         boundary = CallBoundary(secret, stage, usage)
-        execution = build_execution(chains.families, admission, responses)
+        self._streams = OpenStreams(settings.streams, admission, usage)
+        execution = build_execution(chains.families, admission, responses, self._streams)
         by_path |= typed.operations(by_path[CALL_METHOD])
         demo = DemoKey(admission, stage, Proxies(settings.http.trusted_proxies))
         self._public = StagesInterceptor(boundary, execution, by_path, private=False, demo=demo)
@@ -208,6 +211,7 @@ class Gateway:
     def apply(self, change: GatewayChange) -> None:
         """Go on with the settings of a change that was prepared."""
         change.apply(self._publishing, self._admission, self._cache, self.responses)
+        self._streams.limit(change.settings.streams)
         self._settings = change.settings
 
     async def start(self) -> int:
@@ -229,7 +233,12 @@ class Gateway:
         address = f"{grpc_settings.host}:{grpc_settings.port}"
         port = bind(public, address, "grpc.host and grpc.port", certificate)
         if grpc_settings.private_listen is not None:
-            private = open_listener(self._handlers, self._private, shared_port=self._settings.workers > 1)
+            private = open_listener(
+                self._handlers,
+                self._private,
+                shared_port=self._settings.workers > 1,
+                streams=PRIVATE_STREAMS + self._settings.streams.max_streams,
+            )
             self._servers.append(private)
             certificate = self._certificate("private", grpc_settings.private_tls)
             bind(private, grpc_settings.private_listen, "grpc.private_listen", certificate)
@@ -256,13 +265,15 @@ class Gateway:
     async def leave(self, seconds: float) -> None:
         """Have the callers of the public gRPC face go elsewhere, within `seconds` and a moment.
 
-        For the first half everything is answered; then new calls are refused with UNAVAILABLE and RetryInfo, for a
-        second at most; then the face is closed. Calls in progress go on until `drain`.
+        For the first half everything is answered; then streams are ended, of both faces, and new calls are refused
+        with UNAVAILABLE and RetryInfo, for a second at most; then the face is closed. Calls in progress go on until
+        `drain`.
         """
         self.refuse_readiness()
         if not self._servers:
             return
         await asyncio.sleep(seconds / 2)
+        self._streams.end()
         release = await refuse_calls(self._public, self.port, seconds / 2, is_encrypted=self._is_encrypted)
         self._stopping = asyncio.create_task(self._servers[0].stop(_UNTIL_DRAINED))
         await asyncio.sleep(_GOING_AWAY)
@@ -279,6 +290,8 @@ class Gateway:
 
     async def _drain(self, grace: float) -> None:
         self.refuse_readiness()
+        # They would not end by themselves: nothing of the grace is for them.
+        await self._streams.close()
         await asyncio.gather(*(server.stop(grace) for server in self._servers), self._channel.close(grace))
         if self._stopping is not None:
             await self._stopping

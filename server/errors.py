@@ -48,16 +48,23 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 from grpc import StatusCode
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Self
 
 
 class NodeWords(NamedTuple):
-    """What a node wrote in its error object, as callers may read it: `data` is JSON, None where it gave none."""
+    """What a node wrote in its error object, as callers may read it: `data` is JSON, None where it gave none.
+
+    `is_refusal`: the error is about the call, and not about how the node is. `whole` returns the same without cuts, of
+    so many bytes: `size`.
+    """
 
     code: int | None
     message: str
     data: bytes | None
+    is_refusal: bool = True
+    whole: Callable[[], NodeWords] | None = None
+    size: int = 0
 
 
 RangeHint = Literal["window", "blocks", "results"]

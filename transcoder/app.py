@@ -21,6 +21,7 @@ from runtime.metrics import count_http_request
 from runtime.operations import load_operations, load_watches
 from runtime.tracing import installed
 from transcoder.calls import Admission, check_key, missing_key, over_quota, quota_headers
+from transcoder.chain_rpc import CHAIN_PATH, ChainRpc
 from transcoder.connections import Connections
 from transcoder.discover import Discovery
 from transcoder.dispatch import MIRRORED, Batch, Index
@@ -45,7 +46,6 @@ from transcoder.requests import (
     BodyReader,
     OpenBodies,
     arrived,
-    identity_of,
     outline,
     unacceptable,
 )
@@ -142,14 +142,15 @@ class JsonRpcApp:
     ) -> None:
         self.discovery = Discovery(channel, profile)
         self._admission = Admission(channel)
-        self._batch = Batch(Index(load_operations(), channel, kept), self.discovery)
+        self._batch = Batch(Index((*load_operations(), *load_watches()), channel, kept), self.discovery)
+        self._chain_rpc = ChainRpc(channel)
         self._pages = Pages(self._admission, self.discovery, is_stopping, workers, generation)
         self._clients = clients
         self._cors = Cors(settings.cors_origins)
         self._credential = credential
         self._exchange: Callable[[str, str, str | None, bool], Exchange] = Exchange
         in_flight = FairShare(settings.max_in_flight)
-        self._messages = Messages(self._admission, self._batch, in_flight, connections.admitted)
+        self._messages = Messages(self._admission, in_flight, connections.admitted)
         self._tracer = tracer
         pace = (settings.body_timeout, settings.min_transfer_rate)
         keyed = OpenBodies(MOST_OPEN_PER_KEY, settings.max_in_flight)
@@ -181,9 +182,11 @@ class JsonRpcApp:
             is_usual = hdrs.EXPECT not in given and request.version >= HttpVersion11
             broken = None if is_usual else unacceptable(request)
             api = _API.fullmatch(path)
+            chain = CHAIN_PATH.fullmatch(path) if api is None else None
+            calls = self._batch if chain is None else self._chain_rpc.of(chain[2], exchange)
             if broken is not None:
                 response = closing(error_response(*broken, exchange, headers))
-            elif api is None:
+            elif (route := api or chain) is None:
                 place = _OPEN.fullmatch(path)
                 if place is None:
                     response = await self._page(request, path, exchange, headers)
@@ -197,9 +200,9 @@ class JsonRpcApp:
                 response = self._not_allowed(request, "POST", message, exchange, headers)
             else:
                 try:
-                    response = await self._post(request, api[1], exchange, headers, began)
+                    response = await self._post(request, route[1], calls, exchange, headers, began)
                 except Failure as failure:
-                    response = await _refused(request, failure, exchange, headers, began)
+                    response = await _refused(request, failure, calls, exchange, headers, began)
         except ConnectionError:
             raise  # the client disconnected while it was sending
         except Exception:
@@ -209,9 +212,18 @@ class JsonRpcApp:
         return response
 
     async def _post(
-        self, request: web.BaseRequest, segment: str | None, exchange: Exchange, headers: dict[str, str], began: float
+        self,
+        request: web.BaseRequest,
+        segment: str | None,
+        calls: Batch,
+        exchange: Exchange,
+        headers: dict[str, str],
+        began: float,
     ) -> web.Response:
-        """Answer a request to the API. Raises Failure for one that is refused before its body is read."""
+        """Answer a request to the API, or to a chain, by what makes its `calls`.
+
+        Raises Failure for one that is refused before its body is read.
+        """
         if not segment:
             raise missing_key()
         if segment == DEMO:
@@ -223,15 +235,17 @@ class JsonRpcApp:
                 await self._admission.find(segment, exchange)
             bodies, owner = self._bodies, segment
         self._messages.check_room(segment)
-        content, broken, soon = await bodies.items(request, owner, began)
+        content, broken, soon = await bodies.items(request, owner, began, calls.most_items)
         base = partial(self._base, request)
         try:
-            answer = await self._messages.answer(segment, content, broken, exchange, headers, base, request.protocol)
+            answer = await self._messages.answer(
+                calls, segment, content, broken, exchange, headers, base, request.protocol
+            )
             if answer.refusal is not None and not soon:
                 headers.update(answer.headers or {})
                 raise answer.refusal
         except Failure as failure:
-            identity = NULL if broken or not soon or isinstance(content, list) else identity_of(content)
+            identity = NULL if broken or not soon or isinstance(content, list) else calls.identity_of(content)
             response = error_response(failure, status_of(failure), exchange, headers, identity)
             return response if soon and request.content.is_eof() else closing(response)
         response = _single(answer, request, headers)
@@ -273,7 +287,9 @@ class JsonRpcApp:
 
     def _speaker(self, request: web.BaseRequest, socket: Socket, segment: str) -> ApiSpeaker:
         base = partial(self._base, request)
-        return ApiSpeaker(socket, segment, self._messages, self._admission, self._watches, base, request.protocol)
+        return ApiSpeaker(
+            socket, segment, self._messages, self._batch, self._admission, self._watches, base, request.protocol
+        )
 
     async def _page(
         self, request: web.BaseRequest, path: str, exchange: Exchange, headers: dict[str, str]
@@ -306,14 +322,19 @@ class JsonRpcApp:
 
 
 async def _refused(
-    request: web.BaseRequest, failure: Failure, exchange: Exchange, headers: dict[str, str], began: float
+    request: web.BaseRequest,
+    failure: Failure,
+    calls: Batch,
+    exchange: Exchange,
+    headers: dict[str, str],
+    began: float,
 ) -> web.Response:
     """Return the answer of a request whose body was not requested; it has the id if the body is there all the same."""
     body, identity = await arrived(request, began), NULL
     if body is not None:
         try:
-            content = outline(body)
-            identity = NULL if isinstance(content, list) else identity_of(content)
+            content = outline(body, calls.most_items)
+            identity = NULL if isinstance(content, list) else calls.identity_of(content)
         except Failure:
             pass  # what has no shape has no id
     response = error_response(failure, status_of(failure), exchange, headers, identity)

@@ -22,7 +22,7 @@ from transcoder.exchange import ANSWER_HEADERS, COST
 from transcoder.kept import Asked, KeptMethod
 from transcoder.params import parameters_reader
 from transcoder.render import result_renderer
-from transcoder.requests import NULL, InvalidItem, Item, read_item
+from transcoder.requests import MOST_ITEMS, NULL, InvalidItem, Item, identity_of, read_item
 from transcoder.scalars import parsed
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from transcoder.discover import Discovery
     from transcoder.exchange import Exchange
     from transcoder.kept import KeptAnswers
-    from transcoder.pages import Parts, Shared
+    from transcoder.pages import Parts
     from transcoder.params import Parameters
 
 
@@ -139,12 +139,14 @@ class Index:
 
     `kept` are the answers that a server in this process keeps.
 
-    A name that ends in `*` stands for every name that begins with the text before it.
+    A name that ends in `*` stands for every name that begins with the text before it. Streams are no methods.
     """
 
     def __init__(self, operations: Iterable[Operation], channel: Any, kept: KeptAnswers | None = None) -> None:
         self._methods: dict[str, Method] = {}
-        for operation in operations:
+        operations = tuple(operations)
+        self._watches = [operation.name for operation in operations if operation.is_stream]
+        for operation in (one for one in operations if not one.is_stream):
             method = Method(operation, channel, kept)
             for name in (operation.name, *operation.aliases):
                 if name in self._methods:
@@ -167,7 +169,10 @@ class Index:
         if name in (SUBSCRIBE, UNSUBSCRIBE):
             message = f"{name} is for the WebSocket at GET /<API_KEY>/v1/ws, by itself and in no batch"
             raise Failure(404, "METHOD_UNKNOWN", message)
-        near = nearest(name, self._methods)
+        if name in self._watches:
+            ways = f"subscribe to it over a WebSocket at /<API_KEY>/v1/ws, or read GET /<API_KEY>/v1/stream/{name}"
+            raise Failure(404, "NOT_AVAILABLE", f"{name} is a stream and cannot be posted; {ways}")
+        near = nearest(name, (*self._methods, *self._watches))
         hint = f'; did you mean "{near}"?' if near else "; rpc.discover lists the operations"
         raise Failure(404, "METHOD_UNKNOWN", f'unknown method "{clipped(name)}"{hint}')
 
@@ -209,9 +214,9 @@ class Answer:
 
 @dataclass(slots=True)
 class Started:
-    """A call in progress, to be finished by what began it."""
+    """A call in progress, to be finished by what began it; without a method by what knows it."""
 
-    method: Method | Discovered
+    method: Method | Discovered | None
     call: Any
     identity: bytes | None
     asked: Asked | None = None
@@ -223,6 +228,9 @@ class NotAdmitted(Exception):
 
 class Batch:
     """Executes the items of HTTP requests over the index's channel."""
+
+    most_items = MOST_ITEMS
+    """The most items of one request."""
 
     def __init__(self, index: Index, discovery: Discovery) -> None:
         self._index = index
@@ -260,7 +268,7 @@ class Batch:
         except NotAdmitted:
             raise
         except Exception:
-            return _defect(item.method, item.identity, exchange)
+            return defect(item.method, item.identity, exchange)
         return Started(method, call, item.identity)
 
     async def finish(self, entry: Started, exchange: Exchange) -> Answer:
@@ -302,6 +310,7 @@ class Batch:
 
     async def _finish(self, started: Started, exchange: Exchange) -> Answer:
         method, identity = started.method, started.identity
+        assert method is not None
         try:
             response = await started.call
             asked = started.asked
@@ -315,8 +324,16 @@ class Batch:
         except Failure as failure:
             return failed(failure, identity, exchange)
         except Exception:
-            return _defect(method.name, identity, exchange)
+            return defect(method.name, identity, exchange)
         return _answered(result, status, identity)
+
+    def identity_of(self, raw: bytes | msgspec.Raw) -> bytes:
+        """Return the id that an error for this item is answered under, null where it has no usable one."""
+        return identity_of(raw)
+
+    def refuse(self, raw: msgspec.Raw, failure: Failure, exchange: Exchange) -> Answer:
+        """Return the answer of an item that is refused before it is looked at."""
+        return refused(failure, self.identity_of(raw), exchange)
 
     def _discover(self, item: Item, exchange: Exchange, base: Callable[[], str]) -> Started:
         if bytes(item.params) and parsed(item.params, "") not in ({}, [], None):
@@ -356,17 +373,6 @@ async def _cost_of(started: Started) -> int:
     return 1
 
 
-def joined(bodies: Sequence[bytes | Parts]) -> bytes | Parts:
-    """Return the bodies of answers as one array."""
-    if all(body.__class__ is bytes for body in bodies):
-        return b"[" + b",".join(bodies) + b"]"  # type: ignore[arg-type]  # all are
-    parts: list[bytes | Shared] = []
-    for body in bodies:
-        parts.append(b"," if parts else b"[")
-        parts += [body] if isinstance(body, bytes) else body
-    return [*parts, b"]"]
-
-
 def failed(failure: Failure, identity: bytes | None, exchange: Exchange) -> Answer:
     """Return the answer of an item that has none."""
     if identity is None:
@@ -375,7 +381,7 @@ def failed(failure: Failure, identity: bytes | None, exchange: Exchange) -> Answ
         identity = NULL
     status = failure.code if failure.code in MIRRORED else 200
     refusal = failure if status in REFUSED and failure.reason != NOT_ALLOWED else None
-    body = failure.body(identity, exchange.request_id)
+    body = exchange.print_failure(failure, identity, exchange.request_id)
     return Answer(body, status, failure.retry_after_ms, refusal=refusal, reason=failure.reason)
 
 
@@ -386,6 +392,7 @@ def refused(failure: Failure, identity: bytes | None, exchange: Exchange) -> Ans
     return failed(failure, identity, exchange)
 
 
-def _defect(method: str, identity: bytes | None, exchange: Exchange) -> Answer:
+def defect(method: str, identity: bytes | None, exchange: Exchange) -> Answer:
+    """Return the answer of an item at which the gateway itself failed; writes the exception's line."""
     _log.exception("an item failed", extra={"operation": clipped(method), **exchange.log_ids()})
     return failed(internal(), identity, exchange)

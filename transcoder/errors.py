@@ -60,6 +60,7 @@ JSONRPC_CODES = {
     "CHAIN_UNKNOWN": -32602,
     "CHAIN_UNSUPPORTED": -32602,
     "RANGE_TOO_LARGE": -32602,
+    "CURSOR_TOO_OLD": -32602,
     "INTERNAL": -32603,
 }
 
@@ -98,19 +99,23 @@ class Failure(Exception):
 
     def error(self, request_id: str) -> bytes:
         """Return the error object alone."""
+        data = self.data(request_id, JSONRPC_CODES.get(self.reason))
+        return orjson.dumps({"code": self.code, "message": printable(self.message), "data": data})
+
+    def data(self, request_id: str, number: int | None = None) -> dict[str, Any]:
+        """Return the error's `data`, for orjson; `number` is what JSON-RPC 2.0 would use where the code is not that."""
         data: dict[str, Any] = {"reason": self.reason, "requestId": request_id}
         if self.field is not None:
             data["field"] = self.field
         if self.retry_after_ms is not None:
             data["retryAfterMs"] = self.retry_after_ms
-        number = JSONRPC_CODES.get(self.reason)
         if number is not None:
             data["jsonrpcCode"] = number
         for name, fact in self.facts.items():
             data.setdefault(name, fact)
         if self.node is not None:
             data["node"] = printed_node(self.node)
-        return orjson.dumps({"code": self.code, "message": printable(self.message), "data": data})
+        return data
 
 
 def internal() -> Failure:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from runtime.listening import Proxies
 from runtime.logs import redact_text
+from transcoder.errors import Failure
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -45,16 +46,18 @@ class Exchange:
     """Identity of one HTTP request.
 
     `metadata` goes with every call made for it; `fresh` requests to bypass the cache; `admitted`: the server has
-    charged it, so that its calls need no key. `span` is that of the request where it is traced.
+    charged it, so that its calls need no key. `span` is that of the request where it is traced. `print_failure` returns
+    the response object of a failure, of its request's id as it stood in the body and this request's own id.
     """
 
-    __slots__ = ("admitted", "client", "metadata", "request_id", "span")
+    __slots__ = ("admitted", "client", "metadata", "print_failure", "request_id", "span")
 
     def __init__(self, request_id: str, client: str, credential: str | None = None, fresh: bool = False) -> None:
         self.request_id = request_id
         self.client = client
         self.admitted = False
         self.span: Span | None = None
+        self.print_failure: Callable[[Failure, bytes, str], bytes] = Failure.body
         self.metadata: tuple[tuple[str, str], ...] = (("x-request-id", request_id), ("x-waypost-client", client))
         if credential is not None:
             self.metadata += ((CREDENTIAL, credential),)
@@ -153,6 +156,7 @@ class Clients(Proxies):
 
 EXPOSED = "X-Request-Id, RateLimit, RateLimit-Policy, Retry-After, X-Waypost-Cache, X-Waypost-Cost"
 
+_ALLOWED = "Content-Type, X-Request-Id, Cache-Control, Last-Event-ID, traceparent"
 _PRIVATE_NETWORK = "Access-Control-Request-Private-Network"
 
 
@@ -184,7 +188,7 @@ class Cors:
         headers = self.headers(request)
         if "Access-Control-Allow-Origin" in headers:
             headers["Access-Control-Allow-Methods"] = methods
-            headers["Access-Control-Allow-Headers"] = "Content-Type, X-Request-Id, Cache-Control, traceparent"
+            headers["Access-Control-Allow-Headers"] = _ALLOWED
             if _PRIVATE_NETWORK in request:
                 # Browsers ask so before a public page reaches an address of the private network.
                 headers["Access-Control-Allow-Private-Network"] = "true"

@@ -12,13 +12,13 @@ from aiohttp import hdrs
 
 from runtime.metrics import observe_batch
 from transcoder.calls import over_quota, quota_headers
-from transcoder.dispatch import Answer, NotAdmitted, joined, refused
+from transcoder.dispatch import Answer, NotAdmitted
 from transcoder.exchange import COST_HEADER
-from transcoder.requests import NULL, identity_of, too_busy
+from transcoder.requests import NULL, too_busy
 from transcoder.responses import seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
     import msgspec
     from waypost_internal.v1.access_pb2 import AdmitResponse
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from transcoder.calls import Admission
     from transcoder.dispatch import Batch
     from transcoder.exchange import Exchange
+    from transcoder.pages import Parts, Shared
     from transcoder.requests import BodyError
 
 DEMO = "demo"
@@ -40,9 +41,8 @@ class Messages:
     `admitted` are the connections whose message is in flight: they are never closed for others.
     """
 
-    def __init__(self, admission: Admission, batch: Batch, in_flight: FairShare, admitted: set[Any]) -> None:
+    def __init__(self, admission: Admission, in_flight: FairShare, admitted: set[Any]) -> None:
         self._admission = admission
-        self._batch = batch
         self._in_flight = in_flight
         self._admitted = admitted
 
@@ -53,6 +53,7 @@ class Messages:
 
     async def answer(
         self,
+        calls: Batch,
         segment: str,
         content: bytes | list[msgspec.Raw],
         broken: BodyError | None,
@@ -63,6 +64,7 @@ class Messages:
     ) -> Answer:
         """Return the answer to `content`, or to what is `broken` of it, sent with the key `segment` over a connection.
 
+        `calls` is what makes its calls: the API's, or a chain's own.
         `headers` gain what the server says of the quota and the cost, also where it raises Failure: for the key (401),
         the quota (429), or no room (429, 503). `Answer.refusal` is set where the call itself did not admit its caller.
         """
@@ -71,7 +73,7 @@ class Messages:
         if broken is None and segment != DEMO and not isinstance(content, list):
             exchange.present(segment)
             try:
-                answer = await self._one(segment, content, exchange, base, connection)
+                answer = await self._one(calls, segment, content, exchange, base, connection)
             except NotAdmitted:
                 pass
             else:
@@ -85,28 +87,30 @@ class Messages:
         headers[COST_HEADER] = str(admitted.admitted)
         exchange.admit(admitted.principal)
         if isinstance(content, list):
-            return await self._many(segment, content, admitted, exchange, headers, base, connection)
+            return await self._many(calls, segment, content, admitted, exchange, headers, base, connection)
         if admitted.admitted < 1:
             raise over_quota(admitted)
         if broken is not None:
             failure = broken.failure
             await self._admission.report(admitted.principal, [failure.reason], exchange)
-            return Answer(failure.body(NULL, exchange.request_id), broken.status, failure.retry_after_ms)
+            return Answer(
+                exchange.print_failure(failure, NULL, exchange.request_id), broken.status, failure.retry_after_ms
+            )
         if answer is None:
             self.check_room(segment)
-            answer = await self._one(segment, content, exchange, base, connection)
+            answer = await self._one(calls, segment, content, exchange, base, connection)
         if answer.headers is None:
             await self._admission.report(admitted.principal, [answer.reason], exchange)
         answer.refusal = None
         return answer
 
     async def _one(
-        self, segment: str, content: bytes, exchange: Exchange, base: Callable[[], str], connection: Any
+        self, calls: Batch, segment: str, content: bytes, exchange: Exchange, base: Callable[[], str], connection: Any
     ) -> Answer:
-        begun = self._batch.begin(content, exchange, base)
+        begun = calls.begin(content, exchange, base)
         if isinstance(begun, Answer):
             return begun
-        return await self._fly(segment, connection, self._batch.finish(begun, exchange))
+        return await self._fly(segment, connection, calls.finish(begun, exchange))
 
     async def _fly(self, segment: str, connection: Any, work: Awaitable[T]) -> T:
         """Return what the work of an admitted message returns, in flight meanwhile; there has to be room for it."""
@@ -123,6 +127,7 @@ class Messages:
 
     async def _many(
         self,
+        calls: Batch,
         segment: str,
         items: list[msgspec.Raw],
         admitted: AdmitResponse,
@@ -136,15 +141,26 @@ class Messages:
         answers = []
         if accepted:
             self.check_room(segment)
-            answers = await self._fly(segment, connection, self._batch.run(accepted, exchange, base))
+            answers = await self._fly(segment, connection, calls.run(accepted, exchange, base))
         headers[COST_HEADER] = str(sum(1 if answer.cost is None else answer.cost for answer in answers))
         await self._admission.report(
             admitted.principal, [answer.reason for answer in answers if answer.cost is None], exchange
         )
         if over:
             failure = over_quota(admitted)
-            answers += [refused(failure, identity_of(item), exchange) for item in over]
+            answers += [calls.refuse(item, failure, exchange) for item in over]
             if failure.retry_after_ms:
                 headers[hdrs.RETRY_AFTER] = seconds(failure.retry_after_ms)
         bodies = [answer.body for answer in answers if answer.body is not None]
         return Answer(joined(bodies) if bodies else None, 200 if bodies else 204)
+
+
+def joined(bodies: Sequence[bytes | Parts]) -> bytes | Parts:
+    """Return the bodies of answers as one array."""
+    if all(body.__class__ is bytes for body in bodies):
+        return b"[" + b",".join(bodies) + b"]"  # type: ignore[arg-type]  # all are
+    parts: list[bytes | Shared] = []
+    for body in bodies:
+        parts.append(b"," if parts else b"[")
+        parts += [body] if isinstance(body, bytes) else body
+    return [*parts, b"]"]

@@ -102,9 +102,9 @@ class BodyReader:
         self._bodies = bodies
 
     async def items(
-        self, request: web.BaseRequest, owner: str, began: float
+        self, request: web.BaseRequest, owner: str, began: float, most: int
     ) -> tuple[bytes | list[msgspec.Raw], BodyError | None, bool]:
-        """Return what `outline` does of the body, or what is wrong with it, which answers the whole request.
+        """Return what `outline` does of the body with `most` items, or what is wrong with it for the whole request.
 
         And whether the body came soon after the headers, at the loop's time `began`: only then a refusal has its id.
         Raises Failure where too many bodies are arriving.
@@ -117,7 +117,7 @@ class BodyReader:
             return b"", broken, soon
         soon = (soon or is_soon(began)) and payload.total_bytes <= SMALL
         try:
-            return outline(body), None, soon
+            return outline(body, most), None, soon
         except Failure as failure:
             return b"", BodyError(failure, 200), soon
 
@@ -230,6 +230,10 @@ NULL = b"null"
 
 _SPACE = b" \t\r\n"
 _INTEGER = re.compile(rb"-?(?:0|[1-9][0-9]*)")
+_NUMBER = re.compile(_INTEGER.pattern + rb"(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_VERSION = "2.0"
+# What clients of nodes write besides, or leave out: those of JSON-RPC 1.
+_OLD_VERSIONS = (None, "1.0", "1.1")
 _ABSENT = msgspec.Raw(b"")
 # Escapes in their order, so that a backslash that is escaped begins none: pairs of surrogates, halves of one, others.
 _HALF = rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
@@ -252,11 +256,15 @@ _ARRAY: msgspec.json.Decoder[list[msgspec.Raw]] = msgspec.json.Decoder(list[msgs
 
 @dataclass(slots=True)
 class Item:
-    """One request object. `identity` is the id as it stood in the body, None for a notification."""
+    """One request object. `identity` is the id as it stood in the body, None for a notification.
+
+    `is_old`: it is one of JSON-RPC 1.
+    """
 
     method: str
     params: bytes | msgspec.Raw
     identity: bytes | None
+    is_old: bool = False
 
 
 class InvalidItem(Exception):
@@ -268,11 +276,11 @@ class InvalidItem(Exception):
         self.identity = identity
 
 
-def outline(body: bytes) -> bytes | list[msgspec.Raw]:
+def outline(body: bytes, most: int = MOST_ITEMS) -> bytes | list[msgspec.Raw]:
     """Return the body itself when it is one request object, or the items of a batch, unparsed.
 
     Raises Failure (400) for what is answered by one error object: text that is not UTF-8 or too deep, an array that is
-    not JSON, an empty batch, a batch of more than 50 items. A single object is parsed later, by `read_item`.
+    not JSON, an empty batch, a batch of more than `most` items. A single object is parsed later, by `read_item`.
     """
     if not body.isascii():
         try:
@@ -293,15 +301,18 @@ def outline(body: bytes) -> bytes | list[msgspec.Raw]:
             raise _parse_error(f"the body is not JSON: {error}") from None
         items = found
     if not items:
-        raise Failure(400, "INVALID_REQUEST", "the batch is empty; send 1 to 50 request objects")
-    if len(items) > MOST_ITEMS:
-        message = f"the batch holds {len(items)} items, at most {MOST_ITEMS} are allowed; nothing was executed"
+        raise Failure(400, "INVALID_REQUEST", f"the batch is empty; send 1 to {most} request objects")
+    if len(items) > most:
+        message = f"the batch holds {len(items)} items, at most {most} are allowed; nothing was executed"
         raise Failure(400, "BATCH_TOO_LARGE", message)
     return items
 
 
-def read_item(raw: bytes | msgspec.Raw) -> Item:
-    """Return one request object of a body that `outline` passed. Raises InvalidItem for anything else."""
+def read_item(raw: bytes | msgspec.Raw, *, is_native: bool = False) -> Item:
+    """Return one request object of a body that `outline` passed. Raises InvalidItem for anything else.
+
+    With `is_native` it is one for a node: of JSON-RPC 1 too, where a missing id is null, and with any number as its id.
+    """
     try:
         envelope = _DECODER.decode(raw)
     except msgspec.ValidationError:
@@ -310,18 +321,20 @@ def read_item(raw: bytes | msgspec.Raw) -> Item:
     except (msgspec.DecodeError, RecursionError) as error:
         raise _unreadable(bytes(raw), error) from None
     text = bytes(envelope.id)
-    identity = text if _INTEGER.fullmatch(text) else _identity(text)
-    if envelope.jsonrpc != "2.0":
+    is_integer = _INTEGER.fullmatch(text) or (is_native and _NUMBER.fullmatch(text))
+    identity = text if is_integer else _identity(text)
+    is_old = is_native and envelope.jsonrpc in _OLD_VERSIONS
+    if envelope.jsonrpc != _VERSION and not is_old:
         raise _invalid('"jsonrpc" must be the text "2.0"', identity)
     if not isinstance(envelope.method, str):
         raise _invalid('"method" must be a text, the name of an operation', identity)
-    return Item(envelope.method, envelope.params, identity)
+    return Item(envelope.method, envelope.params, (identity or NULL) if is_old else identity, is_old)
 
 
-def identity_of(raw: bytes | msgspec.Raw) -> bytes:
+def identity_of(raw: bytes | msgspec.Raw, *, is_native: bool = False) -> bytes:
     """Return the id that an error for this request object is answered under, null where it has no usable one."""
     try:
-        return read_item(raw).identity or NULL
+        return read_item(raw, is_native=is_native).identity or NULL
     except InvalidItem as invalid:
         return invalid.identity
 

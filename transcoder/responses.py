@@ -94,7 +94,7 @@ def error_response(
     """Return one error object as a whole HTTP answer."""
     if failure.retry_after_ms and status in MIRRORED:
         headers[hdrs.RETRY_AFTER] = seconds(failure.retry_after_ms)
-    return WholeResponse(failure.body(identity, exchange.request_id), status, headers)
+    return WholeResponse(exchange.print_failure(failure, identity, exchange.request_id), status, headers)
 
 
 def status_of(failure: Failure) -> int:

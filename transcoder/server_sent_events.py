@@ -87,6 +87,8 @@ class EventStreams:
                     stream = await open_stream(watch, message, segment, self._admission, exchange)
                 except Failure as failure:
                     raise Refusal(failure, failure.code) from None
+                if self._upgrades.is_leaving:
+                    raise Refusal(_stopping(), 503)
                 answer.force_close()
                 await answer.prepare(request)
                 answered(exchange, answer.status)
@@ -155,10 +157,9 @@ class _EventStream:
     async def leave(self) -> None:
         """End it because the gateway stops."""
         if self._stream is None:
-            self._connection.abort()
+            # It is still being opened, and refused once that has ended.
             return
-        message = "this gateway is stopping; go on at the cursor"
-        self._stream.end(Failure(503, "UPSTREAM_UNAVAILABLE", message, retry_after_ms=RETRY_MS))
+        self._stream.end(_stopping())
         try:
             async with asyncio.timeout(_LEAVING_SECONDS):
                 await self._is_over.wait()
@@ -179,6 +180,11 @@ class _EventStream:
                 if self._is_silent:
                     await self._send(_COMMENT)
                 self._is_silent = True
+
+
+def _stopping() -> Failure:
+    message = "this gateway is stopping; go on at the cursor"
+    return Failure(503, "UPSTREAM_UNAVAILABLE", message, retry_after_ms=RETRY_MS)
 
 
 def _event(event: Rendered) -> bytes:

@@ -148,11 +148,12 @@ class _Response(web.WebSocketResponse):
     async def close(self, *, code: int = WSCloseCode.OK, message: bytes = b"", drain: bool = True) -> bool:
         return await super().close(code=code, message=message or _REASONS.get(code, b""), drain=drain)
 
-    def untaken(self) -> list[tuple[WSMsgType, int]]:
-        """Return the kinds and lengths of the frames that have come whole and were not taken yet."""
-        if self._reader is None:
-            return []
-        return [(message.type, length) for message, length in self._reader._buffer]
+    def untaken(self) -> list[tuple[WSMsgType, int]] | None:
+        """Return the kinds and lengths of the frames that have come whole and were not taken yet; None for many."""
+        reader = self._reader
+        if reader is None or reader._stalled_reader is not None:
+            return None
+        return [(message.type, length) for message, length in reader._buffer]
 
 
 class Socket:
@@ -200,9 +201,10 @@ class Socket:
     async def leave(self) -> None:
         """End it because the gateway stops, once what is being answered is."""
         try:
-            if self._speaker is not None:
-                async with asyncio.timeout(CLOSING_SECONDS):
-                    await self._speaker.leave()
+            if self._speaker is None:
+                raise ConnectionError("the client has not taken the upgrade yet")
+            async with asyncio.timeout(CLOSING_SECONDS):
+                await self._speaker.leave()
             if self._calls:
                 await asyncio.wait(self._calls)
             async with asyncio.timeout(2 * CLOSING_SECONDS):
@@ -221,8 +223,8 @@ class Socket:
         """End it with whatever is unsent."""
         self._connection.abort()
 
-    def untaken(self) -> list[tuple[WSMsgType, int]]:
-        """Return the kinds and lengths of the frames that have come whole and were not taken yet."""
+    def untaken(self) -> list[tuple[WSMsgType, int]] | None:
+        """Return the kinds and lengths of the frames that have come whole and were not taken yet; None for many."""
         return self._response.untaken()
 
     async def _answer(self, speaker: Speaker, message: bytes) -> None:
@@ -256,8 +258,12 @@ class _Arriving:
 
     def take(self, size: int) -> None:
         """Take note of bytes that came."""
+        untaken = self._socket.untaken()
+        if untaken is None:
+            # Nothing more is read until they are taken.
+            return
         self._size += size
-        for kind, length in self._socket.untaken():
+        for kind, length in untaken:
             if kind in _CONTROL:
                 # They come between the frames of a message, and are none of it.
                 self._size = max(0, self._size - length - _CONTROL_HEAD)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from transcoder.calls import Admission
+    from transcoder.dispatch import Batch
     from transcoder.exchange import Exchange
     from transcoder.messages import Messages
     from transcoder.pages import Parts
@@ -81,6 +82,7 @@ class ApiSpeaker:
         socket: Socket,
         segment: str,
         messages: Messages,
+        calls: Batch,
         admission: Admission,
         watches: Watches,
         base: Callable[[], str],
@@ -89,6 +91,7 @@ class ApiSpeaker:
         self._socket = socket
         self._segment = segment
         self._messages = messages
+        self._calls = calls
         self._admission = admission
         self._watches = watches
         self._base = base
@@ -108,7 +111,7 @@ class ApiSpeaker:
             return await self._subscribing(item, exchange)
         try:
             answer = await self._messages.answer(
-                self._segment, content, broken, exchange, {}, self._base, self._connection
+                self._calls, self._segment, content, broken, exchange, {}, self._base, self._connection
             )
         except Failure as failure:
             return failure.body(NULL if isinstance(content, list) else identity_of(content), exchange.request_id)

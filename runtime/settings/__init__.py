@@ -30,6 +30,7 @@ from runtime.settings.sections import (
     StorageSettings,
     TranscoderSettings,
 )
+from runtime.settings.streams import StreamSettings
 from runtime.settings.telemetry import TelemetrySettings
 from runtime.settings.tls import TlsClientSettings, TlsSettings
 from runtime.settings.tree import Settings
@@ -43,6 +44,7 @@ __all__ = [
     "QuotaSettings",
     "ServerLimits",
     "StorageSettings",
+    "StreamSettings",
     "CacheSettings",
     "CalendarSettings",
     "ControlSettings",

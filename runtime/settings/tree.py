@@ -28,6 +28,7 @@ from runtime.settings.sections import (
     TranscoderSettings,
     default_storage_url,
 )
+from runtime.settings.streams import StreamSettings
 from runtime.settings.telemetry import TelemetrySettings
 from runtime.settings.values import WorkerCount, split_address
 
@@ -70,6 +71,10 @@ class Settings(BaseSettings):
     server_limits: ServerLimits = Field(
         default_factory=ServerLimits,
         description="How much work is in progress at most, and how long stopping may take.",
+    )
+    streams: StreamSettings = Field(
+        default_factory=StreamSettings,
+        description="How many streams are open at most; they are no items in progress.",
     )
     storage: StorageSettings = Field(
         default_factory=StorageSettings,

@@ -258,6 +258,25 @@ class Admission:
             raise KeyInvalid("the API key is unknown or revoked; check that it was copied whole")
         return self._principal(record)
 
+    async def refresh(self) -> None:
+        """Have the keys read again, for `still`. While the database is away what was last known holds."""
+        await self._directory.refresh()
+
+    def still(self, principal: Principal, api_key: str) -> Principal:
+        """Return what an admitted caller is by now: the same object where nothing has changed.
+
+        `api_key` is the key that it brought, empty where a trusted caller vouched for it. Raises KeyInvalid where it is
+        revoked or has expired.
+        """
+        kind, _, number = principal.id.partition(":")
+        if kind != "key":
+            return principal
+        record = self._directory.known(api_key) if api_key else self._directory.known_by_id(int(number))
+        if record is None:
+            raise KeyInvalid("the API key was revoked; ask for a new one")
+        present = self._principal(record)
+        return principal if present == principal else present
+
     def _principal(self, record: KeyRecord) -> Principal:
         if record.expires_at is not None and record.expires_at <= datetime.now(UTC):
             raise KeyInvalid(f"the API key expired at {record.expires_at:%Y-%m-%dT%H:%M:%SZ}; ask for a new one")

@@ -34,6 +34,7 @@ LONGEST_READ_SECONDS = 2.0
 """A database that does not answer for so long is away."""
 
 _AGAIN_SECONDS = 2.0
+_RECENT_SECONDS = 1.0
 
 _log = get_logger("waypost.access")
 
@@ -45,6 +46,7 @@ class KeyDirectory:
         self._store = store
         self._clock = clock
         self._records: dict[bytes, KeyRecord] = {}
+        self._by_id: dict[int, KeyRecord] = {}
         self._version: tuple[int, ...] | None = None
         self._refreshed = float("-inf")
         self._refresh: asyncio.Task[None] | None = None
@@ -86,6 +88,22 @@ class KeyDirectory:
             )
         return record
 
+    async def refresh(self) -> None:
+        """Have the records as they are now, or as they were less than a second ago.
+
+        Those of before hold while the database is away.
+        """
+        if self._refresh is not None or self._clock() - self._refreshed >= _RECENT_SECONDS:
+            await asyncio.wait((self._start_refresh(),))
+
+    def known(self, api_key: str) -> KeyRecord | None:
+        """Return the record of a key as it was last read, None for one that is unknown or revoked."""
+        return self._records.get(digest(api_key))
+
+    def known_by_id(self, number: int) -> KeyRecord | None:
+        """Return the record of a key by its number, as `known` does."""
+        return self._by_id.get(number)
+
     def listen(self, engine: AsyncEngine) -> None:
         """Read again as soon as the database announces a change, where it can; for as long as the directory lives."""
         if engine.dialect.name == "postgresql" and self._listening is None:
@@ -122,6 +140,7 @@ class KeyDirectory:
                 if version != self._version:
                     # Read after the version: a key created in between is here now, and the next version differs again.
                     self._records = await self._store.live_keys()
+                    self._by_id = {record.id: record for record in self._records.values()}
                     self._version = version
             self._is_away = False
             set_store_up("database", True)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from server.access.admission import Admission
     from server.access.usage import Usage
 
-MOST_ITEMS = 50
-"""Items of one HTTP request (contract section 4.1)."""
+MOST_ITEMS = 100
+"""Items of one HTTP request: as many as one to a chain's own JSON-RPC may hold (docs/decisions/0072)."""
 
 
 class AccessServicer(access_pb2_grpc.AccessServiceServicer):
@@ -36,7 +36,7 @@ class AccessServicer(access_pb2_grpc.AccessServiceServicer):
     async def Admit(self, request: access_pb2.AdmitRequest, context: Any) -> access_pb2.AdmitResponse:
         """Check the key and charge its quota for the request's items, in one operation; without items only check.
 
-        Raises KeyMissing, KeyInvalid; InvalidArgument for more than 50 items.
+        Raises KeyMissing, KeyInvalid; InvalidArgument for more than 100 items.
         """
         if request.items > MOST_ITEMS:
             raise InvalidArgument(f"items is {request.items}; write at most {MOST_ITEMS}", field="items")

@@ -5,7 +5,8 @@ each servicer runs in a task and contextvars context of its own, metadata syntax
 enforced.
 
 What it does not imitate:
-- streams: unary calls only;
+- streams of requests: a call has one;
+- a status that comes while a message of a stream is unread: `code()` returns it before that is read, `read` after;
 - compression, call credentials, authentication: calls arrive as trusted;
 - a call dropped without being awaited, which a socket cancels: here it runs on;
 - a serialiser or parser of the caller's that raises, which grpc.aio turns into None: here it raises;

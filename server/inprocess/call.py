@@ -1,4 +1,4 @@
-"""One call over the in-process channel: the caller's side, and the task that serves it."""
+"""Calls over the in-process channel: the caller's side, and the task that serves each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from grpc.aio import AioRpcError, Metadata
 from server.inprocess.context import TRUSTED, InProcessContext, ReceivedMetadata, received, serve
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Generator
+    from collections.abc import Awaitable, Callable, Coroutine, Generator
 
     from server.inprocess.context import Beginning, Entries
 
@@ -26,11 +26,8 @@ _FRESH = Context()
 _FRESH.run(TRUSTED.set, True)
 
 
-class InProcessCall(grpc.aio.UnaryUnaryCall[Any, Any]):  # type: ignore[misc]  # grpc has no types
-    """One call: awaitable for its response, raising AioRpcError for a status other than OK.
-
-    `handler` is None for a method that does not exist. Cancelling the awaiting task cancels the call.
-    """
+class Call:
+    """What calls of all kinds have: a task that serves them, and a status once they have ended."""
 
     __slots__ = (
         "_callbacks",
@@ -59,7 +56,7 @@ class InProcessCall(grpc.aio.UnaryUnaryCall[Any, Any]):  # type: ignore[misc]  #
         parse: Callable[[bytes], Any] | None,
         timeout: float | None,
         max_bytes: int,
-        tasks: dict[asyncio.Task[None], InProcessCall],
+        tasks: dict[asyncio.Task[None], Call],
     ) -> None:
         self._loop = loop
         self._parse = parse
@@ -80,22 +77,10 @@ class InProcessCall(grpc.aio.UnaryUnaryCall[Any, Any]):  # type: ignore[misc]  #
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
 
-    def start(self, handler: grpc.RpcMethodHandler[Any, Any] | Beginning, request: bytes, metadata: Entries) -> None:
-        """Serve the call in a task and contextvars context of its own; without one where it is answered at once."""
-        context = InProcessContext(metadata, self._deadline)
-        if isinstance(handler, grpc.RpcMethodHandler):
-            self.go_on(partial(serve, handler, request, context), context)
-        else:
-            self.go_on(handler(request, context), context)
-
-    def go_on(self, answer: bytes | Callable[[], Awaitable[Any]], context: InProcessContext) -> None:
-        """End the call with its answer, or serve it as `start` does."""
-        if isinstance(answer, bytes):
-            self._end(context, _OK, "", answer)
-            context.finish()
-            return
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        """Serve the call in a task and contextvars context of its own."""
         # Nothing of the caller's request leaks into the callee's, as on a socket.
-        task = self._task = self._loop.create_task(self._serve(answer, context), context=_FRESH.copy())
+        task = self._task = self._loop.create_task(work, context=_FRESH.copy())
         self._tasks[task] = self
         if self._deadline is not None:
             self._timer = self._loop.call_later(self._deadline - monotonic(), self._expire)
@@ -116,37 +101,15 @@ class InProcessCall(grpc.aio.UnaryUnaryCall[Any, Any]):  # type: ignore[misc]  #
         if self._timer is not None:
             self._timer.cancel()
         if self._waiters:
-            waiters, self._waiters = self._waiters, []
-            for waiter in waiters:
-                if not waiter.done():
-                    waiter.set_result(None)
+            self._wake()
         for callback in self._callbacks:
             self._run_callback(callback)
 
-    def __await__(self) -> Generator[Any, None, Any]:
-        """Return the response message."""
-        while self._code is None:
-            waiter = self._loop.create_future()
-            self._waiters.append(waiter)
-            try:
-                yield from waiter
-            except asyncio.CancelledError:
-                self.cancel()
-                raise
-        return self.outcome()
-
-    def outcome(self) -> Any:
-        """Return the response message of a call that has ended, or raise what awaiting it raises."""
-        if self._failure is not None:
-            raise self._failure
-        if self._cancelled_here:
-            raise asyncio.CancelledError
-        if self._code is not _OK:
-            raise self._error()
-        if self._payload is not None:
-            self._parsed = self._parse(self._payload) if self._parse else self._payload
-            self._payload = None
-        return self._parsed
+    def _wake(self) -> None:
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)
 
     async def initial_metadata(self) -> Metadata:
         """Return the initial metadata at the end of the call; a unary call on a socket gets it no earlier."""
@@ -294,6 +257,54 @@ class InProcessCall(grpc.aio.UnaryUnaryCall[Any, Any]):  # type: ignore[misc]  #
             details=self._details,
             debug_error_string=f"{code.name}:{self._details}",
         )
+
+
+class InProcessCall(Call, grpc.aio.UnaryUnaryCall[Any, Any]):  # type: ignore[misc]  # grpc has no types
+    """One call: awaitable for its response, raising AioRpcError for a status other than OK.
+
+    Cancelling the awaiting task cancels the call.
+    """
+
+    def start(self, handler: grpc.RpcMethodHandler[Any, Any] | Beginning, request: bytes, metadata: Entries) -> None:
+        """Serve the call in a task and contextvars context of its own; without one where it is answered at once."""
+        context = InProcessContext(metadata, self._deadline)
+        if isinstance(handler, grpc.RpcMethodHandler):
+            self.go_on(partial(serve, handler, request, context), context)
+        else:
+            self.go_on(handler(request, context), context)
+
+    def go_on(self, answer: bytes | Callable[[], Awaitable[Any]], context: InProcessContext) -> None:
+        """End the call with its answer, or serve it as `start` does."""
+        if isinstance(answer, bytes):
+            self._end(context, _OK, "", answer)
+            context.finish()
+            return
+        self._begin(self._serve(answer, context))
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        """Return the response message."""
+        while self._code is None:
+            waiter = self._loop.create_future()
+            self._waiters.append(waiter)
+            try:
+                yield from waiter
+            except asyncio.CancelledError:
+                self.cancel()
+                raise
+        return self.outcome()
+
+    def outcome(self) -> Any:
+        """Return the response message of a call that has ended, or raise what awaiting it raises."""
+        if self._failure is not None:
+            raise self._failure
+        if self._cancelled_here:
+            raise asyncio.CancelledError
+        if self._code is not _OK:
+            raise self._error()
+        if self._payload is not None:
+            self._parsed = self._parse(self._payload) if self._parse else self._payload
+            self._payload = None
+        return self._parsed
 
 
 def _failure(status: grpc.StatusCode | None) -> grpc.StatusCode:

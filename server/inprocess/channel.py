@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import grpc
 
 from server.inprocess.call import InProcessCall
-from server.inprocess.context import UNARY_ONLY, InProcessContext, received
+from server.inprocess.context import ONE_REQUEST, InProcessContext, received
+from server.inprocess.stream import InProcessStream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from types import TracebackType
+    from typing import TypeAlias
 
+    from server.inprocess.call import Call
     from server.inprocess.context import Beginning, Entries
+
+    Served: TypeAlias = grpc.RpcMethodHandler[Any, Any] | Beginning
 
 MAX_REQUEST_BYTES = 4 * 1024 * 1024
 MAX_RESPONSE_BYTES = 64 * 1024 * 1024
@@ -31,7 +36,7 @@ class InProcessChannel(grpc.aio.Channel):  # type: ignore[misc]  # grpc has no t
 
     def __init__(
         self,
-        handlers: Mapping[str, grpc.RpcMethodHandler[Any, Any] | Beginning],
+        handlers: Mapping[str, Served],
         *,
         max_request_bytes: int = MAX_REQUEST_BYTES,
         max_response_bytes: int = MAX_RESPONSE_BYTES,
@@ -39,7 +44,7 @@ class InProcessChannel(grpc.aio.Channel):  # type: ignore[misc]  # grpc has no t
         self._handlers = handlers
         self.max_request_bytes = max_request_bytes
         self.max_response_bytes = max_response_bytes
-        self.tasks: dict[asyncio.Task[None], InProcessCall] = {}
+        self.tasks: dict[asyncio.Task[None], Call] = {}
         self.closed = False
         # Of the last call: the items of a batch share theirs.
         self._metadata: tuple[object, Entries] = ((), ())
@@ -63,11 +68,21 @@ class InProcessChannel(grpc.aio.Channel):  # type: ignore[misc]  # grpc has no t
         """Return the callable of a method; one that does not exist answers UNIMPLEMENTED when called."""
         return InProcessMethod(self, self._handlers.get(method), request_serializer, response_deserializer)
 
-    def unary_stream(self, *args: Any, **kwargs: Any) -> Any:
-        """Refuse: streams need a socket."""
-        raise grpc.aio.UsageError(UNARY_ONLY)
+    def unary_stream(
+        self,
+        method: str,
+        request_serializer: Callable[[Any], bytes] | None = None,
+        response_deserializer: Callable[[bytes], Any] | None = None,
+        _registered_method: bool | None = False,
+    ) -> InProcessStreamMethod:
+        """Return the callable of a method that answers with messages; one that does not exist is UNIMPLEMENTED."""
+        return InProcessStreamMethod(self, self._handlers.get(method), request_serializer, response_deserializer)
 
-    stream_unary = stream_stream = unary_stream
+    def stream_unary(self, *args: Any, **kwargs: Any) -> Any:
+        """Refuse: streams of requests need a socket."""
+        raise grpc.aio.UsageError(ONE_REQUEST)
+
+    stream_stream = stream_unary
 
     async def close(self, grace: float | None = None) -> None:
         """Accept no more calls, let those in flight finish for `grace` seconds, then cancel the rest."""
@@ -102,20 +117,24 @@ class InProcessChannel(grpc.aio.Channel):  # type: ignore[misc]  # grpc has no t
         """Return at once."""
 
 
-class InProcessMethod(grpc.aio.UnaryUnaryMultiCallable[Any, Any]):  # type: ignore[misc]  # grpc has no types
+class _Method:
     """One method of the channel, ready to be called with request messages."""
 
     __slots__ = ("_channel", "_handler", "_parse", "_serialise")
 
+    kind: ClassVar[type[InProcessCall | InProcessStream]]
+
     def __init__(
         self,
         channel: InProcessChannel,
-        handler: grpc.RpcMethodHandler[Any, Any] | Beginning | None,
+        handler: Served | None,
         serialise: Callable[[Any], bytes] | None,
         parse: Callable[[bytes], Any] | None,
     ) -> None:
         self._channel = channel
-        self._handler = handler
+        # One of the other kind does not exist for those who call it so.
+        is_stream = isinstance(handler, grpc.RpcMethodHandler) and handler.response_streaming
+        self._handler = handler if is_stream is (self.kind is InProcessStream) else None
         self._serialise = serialise
         self._parse = parse
 
@@ -128,7 +147,7 @@ class InProcessMethod(grpc.aio.UnaryUnaryMultiCallable[Any, Any]):  # type: igno
         credentials: grpc.CallCredentials | None = None,
         wait_for_ready: bool | None = None,
         compression: grpc.Compression | None = None,
-    ) -> InProcessCall:
+    ) -> Any:
         """Start a call with the request as it is now; later changes to it are not seen by the servicer.
 
         Raises TypeError for a request that the serialiser refuses, UsageError on a closed channel.
@@ -156,6 +175,23 @@ class InProcessMethod(grpc.aio.UnaryUnaryMultiCallable[Any, Any]):  # type: igno
             call.start(handler, payload, entries)
         return call
 
+    def _call(self, timeout: float | None) -> Any:
+        channel = self._channel
+        loop = asyncio.get_running_loop()
+        return self.kind(loop, self._parse, timeout, channel.max_response_bytes, channel.tasks)
+
+
+class InProcessStreamMethod(_Method, grpc.aio.UnaryStreamMultiCallable[Any, Any]):  # type: ignore[misc]  # grpc has no types
+    """A method that answers with messages; calling it returns an `InProcessStream`."""
+
+    kind = InProcessStream
+
+
+class InProcessMethod(_Method, grpc.aio.UnaryUnaryMultiCallable[Any, Any]):  # type: ignore[misc]  # grpc has no types
+    """A method that answers with one message; calling it returns an `InProcessCall`."""
+
+    kind = InProcessCall
+
     def begin(self, payload: bytes, timeout: float | None, metadata: Any) -> tuple[bytes, Entries] | InProcessCall:
         """Return the serialised response and its trailing metadata where they are there at once, else the call.
 
@@ -168,18 +204,14 @@ class InProcessMethod(grpc.aio.UnaryUnaryMultiCallable[Any, Any]):  # type: igno
             or isinstance(handler, grpc.RpcMethodHandler)
             or len(payload) > channel.max_request_bytes
         ):
-            return self(payload, timeout=timeout, metadata=metadata)
+            begun: InProcessCall = self(payload, timeout=timeout, metadata=metadata)
+            return begun
         context = InProcessContext(channel.receive(metadata), None if timeout is None else monotonic() + timeout)
         answer = handler(payload, context)
         if isinstance(answer, bytes) and len(answer) <= channel.max_response_bytes:
             if context.callbacks:
                 context.finish()
             return answer, received(context.trailing) if context.made is None else context.made()
-        call = self._call(timeout)
+        call: InProcessCall = self._call(timeout)
         call.go_on(answer, context)
         return call
-
-    def _call(self, timeout: float | None) -> InProcessCall:
-        channel = self._channel
-        loop = asyncio.get_running_loop()
-        return InProcessCall(loop, self._parse, timeout, channel.max_response_bytes, channel.tasks)

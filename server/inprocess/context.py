@@ -8,7 +8,7 @@ from collections import OrderedDict
 from contextvars import ContextVar
 from functools import cached_property
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import grpc
 
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 TRUSTED: ContextVar[bool] = ContextVar("waypost_trusted", default=False)
 """True within calls that came over the in-process channel, and nowhere else."""
-UNARY_ONLY = "the in-process channel carries unary calls only; streams (health Watch, reflection) need a socket"
+ONE_REQUEST = "the in-process channel carries calls of one request only; streams of requests (reflection) need a socket"
+ONE_RESPONSE = "this call is answered with one message"
 
 _WANTED = "trailing metadata is a sequence of (text, text or bytes) tuples"
 _legal_key = re.compile(r"[0-9a-z_.-]+").fullmatch
@@ -111,6 +112,18 @@ def _received(key: str, value: str | bytes) -> tuple[str, str | bytes]:
     return key, value
 
 
+class TakesMessages(Protocol):
+    """The caller's side of a stream."""
+
+    def begin(self, initial: Entries) -> None:
+        """Take the initial metadata."""
+        ...
+
+    async def put(self, message: Any, initial: Entries | None) -> None:
+        """Take a message, with the initial metadata where there are any; return when it was read."""
+        ...
+
+
 class InProcessContext(grpc.aio.ServicerContext[Any, Any]):  # type: ignore[misc]  # grpc has no types
     """What the servicer reads and sets; `InProcessCall` reads the outcome from it."""
 
@@ -123,6 +136,7 @@ class InProcessContext(grpc.aio.ServicerContext[Any, Any]):  # type: ignore[misc
         "initial",
         "made",
         "status",
+        "stream",
         "text",
         "trailing",
     )
@@ -138,14 +152,18 @@ class InProcessContext(grpc.aio.ServicerContext[Any, Any]):  # type: ignore[misc
         self.text = ""
         self.aborted: grpc.aio.AbortError | None = None
         self.finished = False
+        self.stream: TakesMessages | None = None
 
     async def read(self) -> Any:
-        """Refuse: there are no streams in process."""
-        raise grpc.aio.UsageError(UNARY_ONLY)
+        """Refuse: there are no streams of requests in process."""
+        raise grpc.aio.UsageError(ONE_REQUEST)
 
     async def write(self, message: Any) -> None:
-        """Refuse: there are no streams in process."""
-        raise grpc.aio.UsageError(UNARY_ONLY)
+        """Send a message of a stream; return when its reader has taken it. UsageError for other calls."""
+        self._check_running()
+        if self.stream is None:
+            raise grpc.aio.UsageError(ONE_RESPONSE)
+        await self.stream.put(message, self.initial)
 
     async def send_initial_metadata(self, initial_metadata: Any) -> None:
         """Send initial metadata; UsageError the second time, and after the end of the call."""
@@ -159,6 +177,8 @@ class InProcessContext(grpc.aio.ServicerContext[Any, Any]):  # type: ignore[misc
             self.status, self.text = grpc.StatusCode.INTERNAL, "Invalid metadata"
             self.aborted = grpc.aio.AbortError("Invalid metadata")
             raise self.aborted from None
+        if self.stream is not None:
+            self.stream.begin(self.initial)
 
     async def abort(self, code: grpc.StatusCode, details: str = "", trailing_metadata: Any = ()) -> NoReturn:
         """End the call with a status other than OK; always raises."""

@@ -17,7 +17,14 @@ from waypost.v1 import batch_pb2, batch_pb2_grpc
 from runtime.config_errors import nearest
 from runtime.metrics import count_refusal, observe_batch
 from server.access.quotas import Grant
-from server.errors import DeadlineExceeded, InvalidArgument, RateLimited, ResponseTooLarge, UpstreamUnavailable
+from server.errors import (
+    DeadlineExceeded,
+    InvalidArgument,
+    NotAvailable,
+    RateLimited,
+    ResponseTooLarge,
+    UpstreamUnavailable,
+)
 from server.inprocess.channel import MAX_RESPONSE_BYTES
 from server.rpc.pipeline.admission import PRINCIPAL, over_quota, quota_metadata
 from server.rpc.pipeline.boundary import CACHE_CONTROL
@@ -82,11 +89,13 @@ class BatchServicer(batch_pb2_grpc.BatchServiceServicer):
     def __init__(
         self,
         operations: Iterable[Operation],
+        watches: Iterable[Operation],
         open_channel: Callable[[], InProcessChannel],
         admission: Admission,
         usage: Usage,
     ) -> None:
         self._kinds = {one.request.DESCRIPTOR.full_name: _Kind.of(one) for one in operations}
+        self._watches = {one.request.DESCRIPTOR.full_name: one.path for one in watches}
         self._open_channel = open_channel
         self._admission = admission
         self._usage = usage
@@ -116,7 +125,7 @@ class BatchServicer(batch_pb2_grpc.BatchServiceServicer):
         if refused:
             count_refusal("grpc", RateLimited.reason, refused)
             self._usage.refuse(principal.label, RateLimited.reason, refused, units=0)
-        batch = _Batch(self._kinds, self._open_channel(), state, principal)
+        batch = _Batch(self._kinds, self._watches, self._open_channel(), state, principal)
         room = self._admission.limiter.room(principal, self._reserved[principal.id])
         at_once = min(max(1, room), grant.admitted)
         self._reserved[principal.id] += at_once
@@ -148,11 +157,13 @@ class _Batch:
     def __init__(
         self,
         kinds: Mapping[str, _Kind],
+        watches: Mapping[str, str],
         channel: InProcessChannel,
         state: RequestState,
         principal: Principal,
     ) -> None:
         self._kinds = kinds
+        self._watches = watches
         self._channel = channel
         self._state = state
         metadata: list[tuple[str, str | bytes]] = [
@@ -209,7 +220,7 @@ class _Batch:
             index, request = found
             try:
                 result = self._begin(index, request)
-            except (InvalidArgument, DeadlineExceeded) as failure:
+            except (InvalidArgument, NotAvailable, DeadlineExceeded) as failure:
                 result = self._uncalled(failure)
             except UsageError:
                 # The channel is closed: the gateway stops.
@@ -219,8 +230,8 @@ class _Batch:
     def _begin(self, index: int, request: AnyMessage) -> Result | None:
         """Return what one request came to, None where a call is in progress.
 
-        Before it is called: raises InvalidArgument for a request of no operation, DeadlineExceeded where no time is
-        left, UsageError when the gateway stops.
+        Before it is called: raises InvalidArgument for a request of no operation, NotAvailable for one of a stream,
+        DeadlineExceeded where no time is left, UsageError when the gateway stops.
         """
         kind = self._find(request.type_url, index)
         left = self._until - monotonic()
@@ -294,6 +305,9 @@ class _Batch:
         if kind is not None and slash:
             return kind
         path = f"requests[{index}]"
+        if slash and name in self._watches:
+            rpc = self._watches[name].removeprefix("/")
+            raise NotAvailable(f"{path} asks for a stream, which no batch carries; call {rpc} by itself", field=path)
         if not slash:
             got = f"has the type URL {shown(type_url)}" if type_url else "has no type URL"
             reason = f"{got}; write {_TYPE_PREFIX} and a request's full name, such as waypost.v1.GetBalanceRequest"

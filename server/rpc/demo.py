@@ -43,16 +43,19 @@ class DemoKey:
         self, state: RequestState, entrance: Entrance, handler: grpc.RpcMethodHandler[Any, Any]
     ) -> grpc.RpcMethodHandler[Any, Any]:
         """Return the handler that answers the call; as one of a stream it reads the message when there is quota."""
+        serve = handler.unary_stream if handler.response_streaming else handler.unary_unary
 
         async def answer(_: Any, context: Context) -> Any:
             try:
                 principal = state.principal = self._admission.demo_client(self._address_of(context))
                 with self._open.open_call(principal.id):
                     message = await self._read(principal, state, context)
-                    return await handler.unary_unary(message, context)
+                    return await serve(message, context)
             except GatewayError as failure:
                 await entrance.fail(state, context, failure)
 
+        if handler.response_streaming:
+            return grpc.stream_stream_rpc_method_handler(answer)
         return grpc.stream_unary_rpc_method_handler(answer)
 
     async def _read(self, principal: Principal, state: RequestState, context: Context) -> bytes:

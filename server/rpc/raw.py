@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 from waypost.v1 import common_pb2, raw_pb2, raw_pb2_grpc
 
 from server.chains.capabilities.blocks import PassesCalls
-from server.errors import InvalidArgument
+from server.errors import GatewayError, InvalidArgument
 from server.rpc.pipeline.call import open_view
 
 if TYPE_CHECKING:
     from server.chains.registry import Chains
+    from server.errors import NodeWords
+
+# Longer texts of nodes are looked through outside of the event loop.
+_LONG = 16 * 1024
 
 
 class RawServicer(raw_pb2_grpc.RawServiceServicer):
@@ -24,14 +29,26 @@ class RawServicer(raw_pb2_grpc.RawServiceServicer):
         """Return what a node answers to one of its own methods."""
         node = self._chains.capability(request.chain, PassesCalls)
         params = request.params.json.encode() if request.HasField("params") else None
+        answer = raw_pb2.ChainRpcResponse(chain=request.chain, method=request.method)
         try:
-            result = await node.pass_call(request.method, params, open_view())
-        except InvalidArgument as error:
-            if error.field is not None:
-                raise
-            # A node's refusal, which does not know where the parameters came from.
-            error.field = "params"
+            result = await node.pass_call(request.method, params, open_view(), is_shared=request.node_errors)
+        except GatewayError as error:
+            if request.node_errors and error.node is not None and error.node.is_refusal:
+                answer.failure.CopyFrom(await _whole(error.node))
+                return answer
+            if isinstance(error, InvalidArgument) and error.field is None:
+                # A node's refusal, which does not know where the parameters came from.
+                error.field = "params"
             raise
-        return raw_pb2.ChainRpcResponse(
-            chain=request.chain, method=request.method, result=common_pb2.NativeJson(json=result.decode())
-        )
+        answer.result.CopyFrom(common_pb2.NativeJson(json=result.decode()))
+        return answer
+
+
+async def _whole(words: NodeWords) -> raw_pb2.NodeFailure:
+    """Return what a node answered, without cuts."""
+    if words.whole is not None:
+        words = await asyncio.to_thread(words.whole) if words.size > _LONG else words.whole()
+    failure = raw_pb2.NodeFailure(code=words.code, message=words.message)
+    if words.data is not None:
+        failure.data.json = words.data.decode()
+    return failure

@@ -110,8 +110,13 @@ class AttemptLog:
         # "Unavailable" alone explains nothing: the summary of all endpoints explains more.
         if self._explaining is None and type(error) is not UpstreamUnavailable:
             self._explaining = error
-        # The text of the node whose error is raised, else of the last that gave one.
-        if failure.node is not None and not is_explained:
+        # The text of the node whose error is raised, else of the last that refused the call, or gave any.
+        node = self._node
+        if (
+            failure.node is not None
+            and not is_explained
+            and (failure.node.is_refusal or not (node and node.is_refusal))
+        ):
             self._node = failure.node
         if failure.retry_after is not None and (self._retry_after is None or failure.retry_after < self._retry_after):
             self._retry_after = failure.retry_after
@@ -182,7 +187,10 @@ class Health:
             return Reply(outcome, endpoint.label, exchange.seconds, exchange.headers, number=endpoint.number)
         if isinstance(outcome, NodeError):
             failure = self._settle_error(endpoint, outcome, exchange, policy)
-            return replace(failure, node=quote_node(outcome, endpoint.secrets)) if policy.quotes else failure
+            if not policy.quotes:
+                return failure
+            is_refusal = failure.final is not None or failure.explaining is not None
+            return replace(failure, node=quote_node(outcome, endpoint.secrets)._replace(is_refusal=is_refusal))
         return self.settle_failure(endpoint, outcome, exchange, policy)
 
     def settle_failure(

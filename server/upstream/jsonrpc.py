@@ -8,7 +8,7 @@ object without a code) and strict where it can (an unknown id answers no request
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -32,6 +32,8 @@ _READ_BYTES = 6 * _READ_CHARACTERS
 # A character cut in two, or a pair of escapes, takes fewer.
 _LONGEST_CHARACTER = 12
 _NULL = b"null"
+LONGEST_WHOLE = 1024 * 1024
+"""Most bytes of a member of an error that is passed on whole."""
 
 
 class _ErrorObject(msgspec.Struct, gc=False):
@@ -56,11 +58,15 @@ class _OddEnvelope(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class NodeError:
-    """A JSON-RPC error object: integer code or None, the node's text, the JSON of `data` or None."""
+    """A JSON-RPC error object: integer code or None, the node's text, the JSON of `data` or None.
+
+    `message` is cut and has no addresses; `written` is the JSON of the text as it came, empty where that is too long.
+    """
 
     code: int | None
     message: str
     data: bytes | None
+    written: bytes = field(default=b"", compare=False, repr=False)
 
 
 Outcome = bytes | NodeError | Failure
@@ -173,7 +179,7 @@ def _error_of(error: _ErrorObject | msgspec.Raw | None) -> NodeError | None:
         except (msgspec.DecodeError, RecursionError):
             return NodeError(None, _text(text), None)
     data = bytes(error.data) if _is_present(error.data) else None
-    return NodeError(_number(error.code), _text(error.message), data)
+    return NodeError(_number(error.code), _text(error.message), data, _written(error.message))
 
 
 def _decode_deep(body: bytes, number: int) -> Outcome:
@@ -220,6 +226,11 @@ def is_utf8(body: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+def _written(message: msgspec.Raw) -> bytes:
+    """Return the JSON of a message that may be passed on whole, empty where it is too long for that."""
+    return bytes(message) if len(message) <= LONGEST_WHOLE else b""
 
 
 def _number(raw: msgspec.Raw) -> int | None:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import ipaddress
 import json
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from runtime.logs import redact
 from server.errors import NodeWords
+from server.upstream.jsonrpc import LONGEST_WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -27,6 +29,9 @@ MAX_DATA_CHARACTERS = 1000
 """Longest `data`, as JSON, that is passed on whole; of a longer one its beginning is, as text."""
 
 _MOST_MESSAGE_BYTES = 800
+_HEX_TEXT = re.compile(rb'"0x[0-9A-Fa-f]*"')
+# Between words, as far as there are any: `redact` looks at so much at once.
+_PARTS = re.compile(r".{1,32768}(?:\s|$)|.{1,65536}", re.DOTALL)
 _HIDDEN = "(address)"
 _CUT = "…"
 # What is cut is read so far, so that nothing that has to be hidden is cut in two before it is looked at.
@@ -52,10 +57,33 @@ def secrets_of(url: str, headers: Mapping[str, str]) -> re.Pattern[str] | None:
 
 
 def quote_node(error: NodeError, secrets: re.Pattern[str] | None) -> NodeWords:
-    """Return a node's error object as callers may read it."""
+    """Return a node's error object as callers may read it, cut; its `whole` is that of `quote_whole`."""
     message = _cut(_clean(error.message, secrets), MAX_MESSAGE_CHARACTERS)
     message = message.encode("utf-8", "replace")[:_MOST_MESSAGE_BYTES].decode("utf-8", "ignore")
-    return NodeWords(error.code, message, None if error.data is None else _quote_data(error.data, secrets))
+    data = None if error.data is None else _quote_data(error.data, secrets)
+    size = len(error.written) + len(error.data or b"")
+    return NodeWords(error.code, message, data, whole=partial(quote_whole, error, secrets), size=size)
+
+
+def quote_whole(error: NodeError, secrets: re.Pattern[str] | None) -> NodeWords:
+    """Return a node's error object as callers may read it, 1 MiB of each member; long texts take a while.
+
+    Data that are a hex text, or need no cleaning, stay as the node wrote them.
+    """
+    message = _whole_text(error.written) if error.written else error.message
+    message = _cut(_hide(_redact_whole(message), secrets), LONGEST_WHOLE // 4)
+    data = error.data
+    if data is not None and _HEX_TEXT.fullmatch(data) is None:
+        try:
+            value = json.loads(data)
+            cleaned = _clean_all(_redact_all(value), secrets)
+        except (ValueError, RecursionError):
+            cleaned = value = None
+        if cleaned != value:
+            data = json.dumps(cleaned, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace")
+        elif value is None:
+            data = None
+    return NodeWords(error.code, message, None if data is None else shorten_data(data, LONGEST_WHOLE))
 
 
 def shorten_data(data: bytes, most: int) -> bytes:
@@ -105,6 +133,37 @@ def _clean_all(value: Any, secrets: re.Pattern[str] | None) -> Any:
     if isinstance(value, dict):
         return {_hide(name, secrets): _clean_all(member, secrets) for name, member in value.items()}
     return value
+
+
+def _whole_text(written: bytes) -> str:
+    try:
+        value = json.loads(written)
+    except (ValueError, RecursionError):
+        return ""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else written.decode("utf-8", "replace")
+
+
+def _redact_whole(text: str) -> str:
+    """Return a text of any length without URLs and keys."""
+    return "".join(str(redact(part)) for part in _PARTS.findall(text))
+
+
+def _redact_all(value: Any) -> Any:
+    if isinstance(value, str):
+        return _redact_whole(value)
+    if isinstance(value, list):
+        return [_redact_all(element) for element in value]
+    if isinstance(value, dict):
+        return {_redact_whole(name): _redact_member(name, member) for name, member in value.items()}
+    return value
+
+
+def _redact_member(name: str, value: Any) -> Any:
+    # Wholly hidden where the name is that of a secret.
+    hidden = redact({name: ""}).popitem()[1] if isinstance(value, str) else ""
+    return hidden or _redact_all(value)
 
 
 def _clean(text: str, secrets: re.Pattern[str] | None) -> str:

@@ -10,10 +10,11 @@ import pytest
 
 from cli.__main__ import COMMANDS, load_command, main
 from cli.options import merge
-from runtime.operations import load_operations
+from runtime.operations import load_operations, load_watches
 from runtime.version import VERSION
 
 ROOT = Path(__file__).parents[2]
+EVERYTHING = (*load_operations(), *load_watches())
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -41,7 +42,7 @@ def test_the_wrapper_runs_from_anywhere(tmp_path: Path) -> None:
         [str(ROOT / "waypost"), "methods", "--json"], cwd=tmp_path, capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 0, done.stderr
-    assert len(json.loads(done.stdout)) == len(load_operations())
+    assert len(json.loads(done.stdout)) == len(EVERYTHING)
 
 
 def test_what_does_not_serve_chains_does_without_the_server_and_its_database() -> None:
@@ -61,8 +62,8 @@ print(*sorted({"server.app", "sqlalchemy", "alembic"} & sys.modules.keys()))
 def test_methods_lists_every_operation_with_its_state(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["methods", "--json"]) == 0
     rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
-    assert rows.keys() == {operation.name for operation in load_operations()}
-    for operation in load_operations():
+    assert rows.keys() == {operation.name for operation in EVERYTHING}
+    for operation in EVERYTHING:
         row = rows[operation.name]
         assert set(row["available"]) == operation.available
         assert (row["state"] == "planned") == (not operation.available)
@@ -91,7 +92,7 @@ def test_methods_as_text(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["methods", "--available"]) == 0
     text = capsys.readouterr().out
     assert "not yet" not in text
-    for operation in load_operations():
+    for operation in EVERYTHING:
         assert (f"  {operation.name} " in text) == bool(operation.available)
 
 

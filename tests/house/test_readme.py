@@ -6,10 +6,11 @@ import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
-from runtime.operations import load_operations
+from runtime.operations import load_operations, load_watches
 from scripts.operations_table import END, README, START, main, render_groups, render_page
 
 _WORDS = 600
+EVERYTHING = (*load_operations(), *load_watches())
 
 
 def test_the_list_of_operations_is_current() -> None:
@@ -21,12 +22,12 @@ def test_the_list_of_operations_is_current() -> None:
 
 def test_operations_that_do_not_answer_are_not_listed_as_working() -> None:
     table, _, _ = render_page().partition("Not built yet")
-    for operation in load_operations():
+    for operation in EVERYTHING:
         assert (f"| `{operation.name}` |" in table) == bool(operation.available), operation.name
 
 
 def test_the_readme_has_a_line_for_each_group_and_few_words() -> None:
-    groups = {operation.options.group for operation in load_operations() if operation.available}
+    groups = {operation.options.group for operation in EVERYTHING if operation.available}
     assert len(re.findall(r"^- \[", render_groups(), re.MULTILINE)) == len(groups)
     assert all(f"\n## {group}\n" in render_page() for group in groups)
     assert len(README.read_text().split()) <= _WORDS

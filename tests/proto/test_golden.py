@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from waypost.options.v1 import options_pb2
 from waypost.v1 import common_pb2
 
-from runtime.operations import Operation, literal, load_operations, member, public_files
+from runtime.operations import Operation, literal, load_operations, load_watches, member, public_files
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import EnumDescriptor
@@ -73,14 +73,18 @@ def public_enums() -> list[EnumDescriptor]:
     )
 
 
+def every_operation() -> list[Operation]:
+    return sorted((*load_operations(), *load_watches()), key=lambda operation: operation.name)
+
+
 def test_operation_names_paths_families_and_aliases_stay() -> None:
-    operations = sorted(load_operations(), key=lambda operation: operation.name)
+    operations = every_operation()
     compare("operations.txt", [line for operation in operations for line in describe_operation(operation)])
 
 
 def test_parameters_with_their_bounds_and_defaults_stay() -> None:
     lines = []
-    for operation in sorted(load_operations(), key=lambda operation: operation.name):
+    for operation in every_operation():
         lines.append(operation.name)
         fields = operation.request.DESCRIPTOR.fields
         lines += [describe_param(field) for field in fields if not member(field).grpc_only]

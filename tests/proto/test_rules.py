@@ -14,7 +14,7 @@ from google.protobuf import descriptor_pb2
 from google.protobuf.descriptor import Descriptor, FieldDescriptor, MethodDescriptor
 from waypost.options.v1 import options_pb2
 
-from runtime.operations import literal, load_operations, member, public_files
+from runtime.operations import literal, load_operations, load_watches, member, public_files
 from tests.each import each
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def test_rpc_comments_say_what_they_return_and_when_to_use_them() -> None:
         for place in file.source_code_info.location:
             if len(place.path) == 4 and place.path[0] == 6 and place.path[2] == 2:
                 text = " ".join(place.leading_comments.split())
-                assert text.startswith("Returns "), text
+                assert text.startswith(("Returns ", "Sends ")), text
                 assert ". Use it " in text, text
 
 
@@ -164,7 +164,10 @@ def test_an_rpc_reads_only_and_owns_its_messages(method: MethodDescriptor) -> No
     used = [field.message_type.name for field in fields() if field.message_type is not None]
     assert method.input_type.name not in used
     assert method.output_type.name not in used
-    is_operation = f"/{method.containing_service.full_name}/{method.name}" in {one.path for one in load_operations()}
+    path = f"/{method.containing_service.full_name}/{method.name}"
+    is_operation = path in {one.path for one in (*load_operations(), *load_watches())}
+    assert method.server_streaming == method.name.startswith("Watch")
+    assert not method.client_streaming
     assert is_operation == (method.containing_service.file.name != GRPC_ONLY)
 
 
@@ -183,7 +186,8 @@ def test_arbitrary_json_is_native_json_only() -> None:
 
 
 def test_names_and_aliases_are_unique() -> None:
-    names = Counter(name for operation in load_operations() for name in (operation.name, *operation.aliases))
+    everything = (*load_operations(), *load_watches())
+    names = Counter(name for operation in everything for name in (operation.name, *operation.aliases))
     assert not [name for name, times in names.items() if times > 1]
     patterns = [name[:-1] for name in names if name.endswith("*")]
     assert patterns == ["svc_"]
@@ -201,7 +205,7 @@ def test_literals_of_an_enum_are_unique_and_all_written() -> None:
 
 
 def test_operations_name_families_chains_group_and_what_is_built() -> None:
-    for operation in load_operations():
+    for operation in (*load_operations(), *load_watches()):
         assert operation.options.group, operation.name
         assert operation.families, operation.name
         assert operation.available <= operation.families, operation.name
@@ -269,6 +273,8 @@ def check_scalar(value: Any, field: FieldDescriptor) -> None:
         assert isinstance(value, int) or value == "latest"
     elif field.cpp_type in NUMERIC:
         assert isinstance(value, NUMERIC[field.cpp_type])
+    elif field.cpp_type == FieldDescriptor.CPPTYPE_BOOL:
+        assert isinstance(value, bool)
     elif field.enum_type is not None:
         assert value in {t for v in field.enum_type.values for t in (literal(v).wire, *literal(v).aliases)}
     elif form == options_pb2.FORMAT_CURSOR:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 if TYPE_CHECKING:
     from tests.transcoder.scripted import Face
@@ -22,7 +22,7 @@ class Conversation:
         self.opened.append(self)
 
     @classmethod
-    async def with_face(cls, face: Face) -> Conversation:
+    async def with_face(cls, face: Face) -> Self:
         host, _, port = face.base.removeprefix("http://").partition(":")
         return cls(*await asyncio.open_connection(host, int(port)))
 

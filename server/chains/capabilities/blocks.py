@@ -114,9 +114,10 @@ class ReadsBlockResults(Protocol):
 class PassesCalls(Protocol):
     """Can pass a caller's own call on to a node."""
 
-    async def pass_call(self, method: str, params: bytes | None, view: ReadView) -> bytes:
+    async def pass_call(self, method: str, params: bytes | None, view: ReadView, *, is_shared: bool = False) -> bytes:
         """Return the JSON of the node's result, byte for byte; `params` is the JSON that the caller wrote.
 
-        InvalidArgument (fields `method`, `params`) for what is not passed on.
+        With `is_shared` equal calls share an answer, and short ones a request. InvalidArgument (fields `method`,
+        `params`) for what is not passed on.
         """
         ...

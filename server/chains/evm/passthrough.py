@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
     import msgspec
 
     from server.chains.view import ReadView
+    from server.upstream.connector import CallPolicy
     from server.upstream.pool import Pool
 
-_MADE_UP = replace(CALLERS_OWN, may_be_refused=True)
 _LOG_MEMBERS = ("fromBlock", "toBlock", "blockHash", "address", "topics")
 # A head that was reported longer ago is read again: the logs above it would be lost.
 _LATELY_SECONDS = 2.0
@@ -36,25 +37,27 @@ class EvmPassThrough(PassesCalls):
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
-    async def pass_call(self, method: str, params: bytes | None, view: ReadView) -> bytes:
-        """Return the JSON of the node's result, byte for byte.
+    async def pass_call(self, method: str, params: bytes | None, view: ReadView, *, is_shared: bool = False) -> bytes:
+        """Return the JSON of the node's result, byte for byte; see `PassesCalls`.
 
         Raises:
             InvalidArgument: the method or its parameters are not passed on (fields `method`, `params`).
             RangeTooLarge: the logs of more blocks than are passed on at once.
             GatewayError: what the node's error means.
         """
-        items = ALLOWED.parse(method, params)
+        items: Any = ALLOWED.parse(method, params)
         if method == "eth_getLogs":
             await self._check_open_range(load_strictly(items[0]), view)
+        policy = ALLOWED.share(method, params) if is_shared else CALLERS_OWN
+        if method in PLAIN_CALLS:
+            policy = _made_up(policy)
         try:
-            policy = _MADE_UP if method in PLAIN_CALLS else CALLERS_OWN
             return await ALLOWED.pass_on(self._pool, method, items, policy, deadline=view.deadline)
         except RangeTooLarge:
             numbered = await self._with_head(method, items, view)
             if numbered is None:
                 raise
-            return (await self._pool.call(method, numbered, CALLERS_OWN, deadline=view.deadline)).result
+            return (await self._pool.call(method, numbered, policy, deadline=view.deadline)).result
 
     async def _with_head(self, method: str, items: list[msgspec.Raw], view: ReadView) -> list[object] | None:
         """Return the parameters of a log search with the newest block for `latest`; None where none is named so.
@@ -100,6 +103,11 @@ def check_logs(value: Any, where: str, options: Mapping[str, Any]) -> None:
         raise refuse(f"{where}.fromBlock", "where toBlock is a number, a number is needed")
     if ends[0] is not None and ends[1] is not None:
         _check_range(ends[0], ends[1], options["most"])
+
+
+@lru_cache(maxsize=8)
+def _made_up(policy: CallPolicy) -> CallPolicy:
+    return replace(policy, may_be_refused=True)
 
 
 def _block(text: object) -> int | None:

@@ -2,6 +2,7 @@
 
 What a family allows is data (`passthrough.toml` in its folder); the checks are functions by name:
 
+    match   a text that is as `pattern` from its beginning to its end; `form` says so in words
     count   a number, as an integer or as text (unless `text` is false), from `least` (0) to `most`; with `boolean` also
             true and false, with `optional` also nothing
     list    an array of at most `most` elements; it may be missing
@@ -14,11 +15,12 @@ object that are unknown, or written twice, are refused, because nodes differ in 
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import msgspec
 
@@ -41,6 +43,17 @@ MAX_PARAMS_BYTES = 256 * 1024
 
 CALLERS_OWN = CallPolicy(heavy=True, caller_made=True, joinable=False, quotes=True)
 """An answer and a batch of its own: the caller chose what it costs, and reads the node's answer."""
+SHARED = replace(CALLERS_OWN, joinable=True)
+"""One answer for all equal calls of one moment."""
+BATCHED = replace(SHARED, heavy=False)
+"""That, in requests with other short reads."""
+
+# What every parser of a batch reads alike: nothing in it can spoil the batch for its other calls.
+_PLAIN = re.compile(rb'(?:"[ !#-\[\]-~]{0,512}"|-?\d{1,15}(?![\d.eE])|true|false|null|[\[\]{}:, \t\r\n])*')
+_LONGEST_BATCHED = 4096
+
+Params: TypeAlias = "list[msgspec.Raw] | dict[str, msgspec.Raw]"
+"""The parameters of a call, each as the caller wrote it: by position, or by name."""
 
 _CHAINS = Path(__file__).parents[1]
 _BLOCK_MEMBER = "block_number"
@@ -57,11 +70,21 @@ class Check(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A method that is passed on: the most parameters it takes, and its checks by position with their options."""
+    """A method that is passed on: the most parameters it takes, and its checks by position with their options.
+
+    `names` are those of its parameters by position, each with its aliases; none where it takes them by position alone.
+    """
 
     name: str
     most: int
     checks: tuple[tuple[int, str, Mapping[str, Any]], ...]
+    names: tuple[tuple[str, ...], ...] | None = None
+
+    def at(self, position: int, params: Params) -> msgspec.Raw | None:
+        """Return the parameter that stands there, by whatever name; None where the caller left it out."""
+        if isinstance(params, list):
+            return params[position] if position < len(params) else None
+        return next((params[name] for name in (self.names or ())[position] if name in params), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +103,10 @@ class AllowList:
 
     def __init__(self, table: Path, checks: Mapping[str, Check] | None = None) -> None:
         entries = tomllib.loads(table.read_text(encoding="utf-8"))
-        self._checks = {"count": check_count, "list": check_list, "member": check_member, **(checks or {})}
+        own: dict[str, Check] = {"count": check_count, "list": check_list, "match": check_match, "member": check_member}
+        self._checks = own | dict(checks or {})
         self._methods = {
-            name: Method(name, most, tuple(map(_check_of, entries["checks"].get(name, ()))))
+            name: Method(name, most, tuple(map(_check_of, entries["checks"].get(name, ()))), _names_of(entries, name))
             for name, most in entries["methods"].items()
         }
         for method in self._methods.values():
@@ -92,12 +116,13 @@ class AllowList:
             self._methods[name].name: LookUp(**(by if isinstance(by, dict) else {"by": by}))
             for name, by in entries.get("look_ups", {}).items()
         }
+        self._short = frozenset(self._methods[name].name for name in entries.get("short", ()))
 
     async def pass_on(
         self,
         pool: Pool,
         method: str,
-        items: Sequence[msgspec.Raw],
+        params: Params,
         policy: CallPolicy = CALLERS_OWN,
         *,
         deadline: float | None,
@@ -112,9 +137,12 @@ class AllowList:
             GatewayError: what the node's error means.
         """
         look_up = self._look_ups.get(method)
+        # A mapping where they are named, which encodes as well.
+        items: Any = params
         if look_up is None:
             return (await pool.call(method, items, policy, deadline=deadline)).result
-        block = _number(items[0]) if look_up.by == "number" and items else None
+        named = self._methods[method].at(0, params) if look_up.by == "number" else None
+        block = None if named is None else _number(named)
         policy = _looking_up(policy, block)
         try:
             reply = await pool.call(method, items, policy, deadline=deadline)
@@ -130,8 +158,13 @@ class AllowList:
                 return first.result
         return reply.result
 
-    def parse(self, method: str, params: bytes | None) -> list[msgspec.Raw]:
-        """Return the parameters to pass on, each as the caller wrote it.
+    def share(self, method: str, params: bytes | None) -> CallPolicy:
+        """Return how a call that `parse` let through shares answers and requests with others."""
+        plain = params is None or (len(params) <= _LONGEST_BATCHED and _PLAIN.fullmatch(params) is not None)
+        return BATCHED if plain and method in self._short else SHARED
+
+    def parse(self, method: str, params: bytes | None) -> Params:
+        """Return the parameters to pass on, each as the caller wrote it; by name where it named them.
 
         Raises:
             InvalidArgument: the method is not passed on, or the parameters are none of its own (see the field).
@@ -143,12 +176,13 @@ class AllowList:
             advice = f"; did you mean `{near}`?" if near else ""
             message = f"method: it is not passed on; only reads that leave nothing behind in the node are{advice}"
             raise InvalidArgument(message, field="method")
-        items = _items(params)
+        items = _items(params, known)
         if len(items) > known.most:
             raise InvalidArgument(f"params: {method} takes {known.most} at most", field="params")
         for position, check, options in known.checks:
-            value = load_strictly(items[position]) if position < len(items) else None
-            self._checks[check](value, f"params[{position}]", options)
+            raw = known.at(position, items)
+            where = f"params[{position}]" if isinstance(items, list) else f"params.{(known.names or ())[position][0]}"
+            self._checks[check](None if raw is None else load_strictly(raw), where, options)
         return items
 
     def options(self, method: str, check: str) -> Mapping[str, Any]:
@@ -178,18 +212,19 @@ class PassThrough(PassesCalls):
         self._allowed = allowed
         self._explain = explain
 
-    async def pass_call(self, method: str, params: bytes | None, view: ReadView) -> bytes:
-        """Return the JSON of the node's result, byte for byte.
+    async def pass_call(self, method: str, params: bytes | None, view: ReadView, *, is_shared: bool = False) -> bytes:
+        """Return the JSON of the node's result, byte for byte; see `PassesCalls`.
 
         Raises:
             InvalidArgument: the method or its parameters are not passed on (fields `method`, `params`).
             GatewayError: what the node's error means.
         """
         items = self._allowed.parse(method, params)
+        policy = self._allowed.share(method, params) if is_shared else CALLERS_OWN
         try:
-            return await self._allowed.pass_on(self._pool, method, items, deadline=view.deadline)
+            return await self._allowed.pass_on(self._pool, method, items, policy, deadline=view.deadline)
         except HeightMissing as error:
-            if self._explain is None:
+            if self._explain is None or is_shared:
                 raise
             raise await self._explain(error, view) from None
 
@@ -244,6 +279,12 @@ def check_member(value: Any, where: str, options: Mapping[str, Any]) -> None:
         raise refuse(f"{where}.{name}", f"one of {', '.join(options['one_of'])} is needed")
 
 
+def check_match(value: Any, where: str, options: Mapping[str, Any]) -> None:
+    """Check a text; see the head of this module."""
+    if not isinstance(value, str) or re.fullmatch(options["pattern"], value) is None:
+        raise refuse(where, f"{options['form']} is needed")
+
+
 def check_list(value: Any, where: str, options: Mapping[str, Any]) -> None:
     """Check an array of at most `most` elements; it may be missing."""
     if value is not None and not (isinstance(value, list) and len(value) <= options["most"]):
@@ -283,7 +324,17 @@ def _check_of(entry: dict[str, Any]) -> tuple[int, str, Mapping[str, Any]]:
     return entry["position"], entry["check"], options
 
 
-def _items(params: bytes | None) -> list[msgspec.Raw]:
+def _names_of(entries: dict[str, Any], method: str) -> tuple[tuple[str, ...], ...] | None:
+    """Return the names of a method's parameters, `name|alias`; none in a family whose clients send none."""
+    if "names" not in entries:
+        return None
+    names = tuple(tuple(name.split("|")) for name in entries["names"].get(method, ()))
+    if len(names) != entries["methods"][method]:
+        raise KeyError(f"the names of {method} are not as many as its parameters")
+    return names
+
+
+def _items(params: bytes | None, method: Method) -> Params:
     if params is None:
         return []
     if len(params) > MAX_PARAMS_BYTES:
@@ -293,9 +344,26 @@ def _items(params: bytes | None) -> list[msgspec.Raw]:
     try:
         # Two looks: the first proves every byte to be JSON, because a caller's bytes go into our own request.
         msgspec.json.decode(params)
+        if method.names is not None and params.lstrip(b" \t\r\n")[:1] == b"{":
+            return _by_name(msgspec.json.decode(params, type=dict[str, msgspec.Raw]), method)
         return msgspec.json.decode(params, type=list[msgspec.Raw])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise refuse("params", "a JSON array is needed, written as the node expects it") from None
+
+
+def _by_name(given: dict[str, msgspec.Raw], method: Method) -> Params:
+    """Return named parameters; refuses names that the method does not have, and one parameter under two."""
+    names = method.names or ()
+    for aliases in names:
+        written = [name for name in aliases if name in given]
+        if len(written) > 1:
+            raise refuse("params", f"`{written[0]}` and `{written[1]}` are one parameter")
+    known = {name for aliases in names for name in aliases}
+    for name in given:
+        if name not in known:
+            takes = ", ".join(aliases[0] for aliases in names) or "none"
+            raise refuse("params", f"{method.name} has no parameter `{name[:64]}`; those that it has: {takes}")
+    return given
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -7,11 +7,12 @@ it, and so is everything outside of a call. So the sum over all accounts is what
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from grpc import StatusCode
 
-from runtime.metrics import success_counter
+from runtime.metrics import count_operation, success_counter
 from server.access.usage import GATEWAY, Tally
 from server.errors import DeadlineExceeded
 from server.rpc.pipeline.call import REQUEST
@@ -36,6 +37,8 @@ def _used_as(operation: Operation | None) -> str:
 
 def call_counter(method: Method, usage: Usage | None) -> Callable[[RequestState], None]:
     """Return what counts an answered call of the operation, as a success and as usage: for every call."""
+    if method.is_stream:
+        return partial(_count_stream, method.name, usage)
     succeed, name = success_counter(method.name), _used_as(method.operation)
     if method.carries:
         # Each call that it carries was counted by itself.
@@ -64,21 +67,38 @@ def call_counter(method: Method, usage: Usage | None) -> Callable[[RequestState]
     return count
 
 
+def _count_stream(name: str, usage: Usage | None, state: RequestState) -> None:
+    count_operation(name, state.chain, StatusCode.OK.name, None, None)
+    if usage is not None and state.principal is not None:
+        tally = usage.of(state.principal.label, _used_as(state.operation), state.chain)
+        tally.requests += 1
+        tally.items += 1
+        tally.units += _uncounted(state)
+
+
+def _uncounted(state: RequestState) -> int:
+    """Return the units of a call that are no usage yet: those of a stream are counted while it is open."""
+    return state.units if state.stream is None else state.units - state.stream.counted_units
+
+
 def count_failure(usage: Usage, state: RequestState) -> None:
-    """Count a call that failed as usage of its caller, where that is known."""
+    """Count a call that failed as usage of its caller, where that is known.
+
+    A stream that its caller ends has not failed.
+    """
     if state.principal is None or state.carries:
         return
     tally = usage.of(state.principal.label, _used_as(state.operation), state.chain)
     tally.requests += 1
     tally.items += state.items
-    tally.units += state.units
+    tally.units += _uncounted(state)
     tally.folded += state.cache.folded
     tally.joined += state.cache.joined
     if state.error is not None:
         tally.fail(state.error.reason)
     elif state.is_past_deadline():
         tally.fail(DeadlineExceeded.reason)
-    else:
+    elif state.stream is None:
         tally.fail(StatusCode.CANCELLED.name)
 
 

@@ -218,6 +218,9 @@ class Costs(Stage):
     def check(self, method: Method) -> Check | None:
         """Return what charges by cost and number of items where that is more than one unit."""
         operation = method.operation
+        if method.is_stream:
+            # It is charged as it goes.
+            return None
         if operation is None:
             cost, takes_items = cost_of(method.path), False
         elif operation.stands_for_many:

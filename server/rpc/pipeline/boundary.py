@@ -111,9 +111,13 @@ _refusals = LogLimit()
 def report_failure(name: str, state: RequestState, context: Context) -> None:
     """Count a call that ended with `RequestState.error`, or with what is none of ours, and write its line."""
     failure = state.error
-    # A call without a deadline of the server's never got behind admission.
-    if failure is not None and (state.deadline is None or failure.reason in _REFUSED):
-        unwritten = _refusals.count((failure.reason, _client(state, context)))
+    # A call that is no stream and has no deadline of the server's never got behind admission.
+    was_let_in = state.deadline is not None or state.stream is not None
+    # What ends streams from outside ends thousands at once.
+    is_ended = state.stream is not None and state.stream.ending is failure
+    if failure is not None and (not was_let_in or failure.reason in _REFUSED or is_ended):
+        client = "" if is_ended else _client(state, context)
+        unwritten = _refusals.count((failure.reason, client))
         if unwritten is None:
             _count(name, state, failure.status, failure.reason)
         else:
@@ -136,7 +140,8 @@ def report_ended_by_caller(name: str, state: RequestState) -> None:
 
 def _count(name: str, state: RequestState, status: StatusCode, reason: str | None) -> None:
     seconds = monotonic() - state.started
-    count_operation(name, state.chain, status.name, reason, seconds)
+    # How long a stream was open says nothing about calls.
+    count_operation(name, state.chain, status.name, reason, seconds if state.stream is None else None)
     if state.span is not None:
         end_trace(name, state, seconds, status.name, reason, failed=status in _OPERATORS)
 
@@ -247,7 +252,9 @@ class CallBoundary:
     ) -> tuple[str, Callable[[Metadata, bool], RequestState], Gate, Callable[[RequestState], None]]:
         count = call_counter(method, self._usage)
         if self._traces is not None:
-            inner, count = self._traces.around(inner), self._traces.counter(method.name, count)
+            # The reads of a stream have no end, and most are not its own.
+            inner = inner if method.is_stream else self._traces.around(inner)
+            count = self._traces.counter(method.name, count)
         gate: Gate = (lambda *_: inner) if self._admission is None else self._admission.bind(method, inner)
         return method.name, self._starter(method), gate, count
 

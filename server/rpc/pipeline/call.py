@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from runtime.tracing import Span
     from server.access.admission import ConcurrencyLimiter, Principal
     from server.errors import GatewayError
+    from server.rpc.pipeline.open_streams import OpenStream
     from server.rpc.pipeline.response_cache import ResponseCache
+    from server.rpc.pipeline.stream import StreamExecution
 
     Context: TypeAlias = grpc.aio.ServicerContext[Any, Any]
     # What gRPC calls: a servicer's method with messages, or the boundary with bytes.
@@ -70,6 +72,11 @@ class Method:
         return self.operation.name if self.operation else self.path.rpartition("/")[2]
 
     @property
+    def is_stream(self) -> bool:
+        """Whether it answers with events until one side ends it."""
+        return self.operation is not None and self.operation.is_stream
+
+    @property
     def carries(self) -> bool:
         """Whether it is a public rpc that is no operation itself: calls that it makes for its caller are charged."""
         return self.operation is None and not self.path.startswith(INTERNAL)
@@ -99,7 +106,7 @@ class RequestState:
     its quota, as trailing metadata; `error` is the failure that is answered. `further` are the units that the call
     costs beyond its operation's cost, set by the servicer where one operation stands for many. `units` are those that
     it was charged so far, debt included; `items` those of a multi-item operation, else 1. `span` is that of the call
-    where it is traced. `carries` is as `Method.carries`.
+    where it is traced. `carries` is as `Method.carries`. `stream` is what a stream has besides, once it is open.
     """
 
     request_id: str
@@ -118,6 +125,7 @@ class RequestState:
     items: int = 1
     span: Span | None = None
     carries: bool = False
+    stream: OpenStream | None = None
 
     @property
     def trace_id(self) -> str:
@@ -160,9 +168,12 @@ def current() -> RequestState:
 def open_view(block: int | None = None) -> ReadView:
     """Return a view at `block` (None: the latest) that lives no longer than the call.
 
-    A `block` is that of everything the call reads: an answer of a final one is kept whole.
+    A `block` is that of everything the call reads: an answer of a final one is kept whole. A stream has no end of its
+    own: a view of one lives as long as a call without a deadline would.
     """
     state = REQUEST.get()
+    if state.stream is not None:
+        return ReadView(block=block, deadline=monotonic() + DEFAULT_DEADLINE_MS / 1000, cache=CacheContext())
     state.cache.states_block = block is not None
     return ReadView(block=block, deadline=state.deadline, cache=state.cache)
 
@@ -171,13 +182,43 @@ LONGEST_SECONDS = 60.0
 """The most a caller may ask for; a longer deadline is cut to this, so that nothing is held for an absent caller."""
 
 
+def request_reader(method: Method, stages: Sequence[Stage]) -> Callable[[bytes, RequestState], Any]:
+    """Return what parses the serialised requests of the method and has the stages check them, in their order.
+
+    It raises InvalidArgument for what is no such message, BodyTooLarge for one that is longer than it needs to be, and
+    what the stages raise.
+    """
+    name, operation, parse = method.name, method.operation, method.handler.request_deserializer
+    longest = MAX_REQUEST_BYTES if operation is None else request_bound(operation)
+    checks = [check for stage in stages if (check := stage.check(method)) is not None]
+
+    def read(request: bytes, state: RequestState) -> Any:
+        try:
+            message = parse(request)
+        except DecodeError:
+            raise InvalidArgument(
+                f"the request of {name} is not the message that waypost.v1 defines; regenerate the client's stubs"
+            ) from None
+        for check in checks:
+            check(message, state)
+        # Last: what is too long by itself has been refused by its name.
+        if len(request) > longest:
+            raise BodyTooLarge(
+                f"the request of {name} has {len(request)} bytes as a message, at most {longest} fit; ask for less at"
+                " once"
+            )
+        return message
+
+    return read
+
+
 class Execution:
     """Runs admitted calls: in flight, within their deadline, parsed, checked by the stages, answered, serialised.
 
     This is one coroutine and not a stage each: all of it begins and ends with the call, and every call passes it all.
 
     `stages` check the request in their order, and wrap the servicer, the first one outermost. `limiter` bounds the
-    calls in flight of the public surface; `cache` keeps whole answers.
+    calls in flight of the public surface; `cache` keeps whole answers; `streams` runs what answers with events.
     """
 
     def __init__(
@@ -186,11 +227,13 @@ class Execution:
         *,
         limiter: ConcurrencyLimiter | None = None,
         cache: ResponseCache | None = None,
+        streams: StreamExecution | None = None,
         max_response_bytes: int = MAX_RESPONSE_BYTES,
     ) -> None:
         self._stages = tuple(stages)
         self._limiter = limiter
         self._cache = cache
+        self._streams = streams
         self._max_response_bytes = max_response_bytes
 
     def bind(self, method: Method) -> Step:
@@ -199,16 +242,18 @@ class Execution:
         The caller's deadline holds, or the operation's own when the caller sets none; `RequestState.deadline` says when
         it passes.
         """
+        if method.is_stream:
+            assert self._streams is not None
+            return self._streams.bind(method, request_reader(method, self._stages))
         operation, name, path = method.operation, method.name, method.path
         default = operation.deadline if operation else DEFAULT_DEADLINE_MS / 1000
         if method.carries:
             # What it carries has deadlines of its own.
             default = LONGEST_SECONDS
         longest = max(LONGEST_SECONDS, default)
-        parse, serialise = method.handler.request_deserializer, method.handler.response_serializer
+        serialise = method.handler.response_serializer
         max_bytes = self._max_response_bytes
-        longest_request = MAX_REQUEST_BYTES if operation is None else request_bound(operation)
-        checks = [check for stage in self._stages if (check := stage.check(method)) is not None]
+        read = request_reader(method, self._stages)
         servicer = method.handler.unary_unary
         for stage in reversed(self._stages):
             servicer = stage.wrap(method, servicer)
@@ -230,21 +275,7 @@ class Execution:
                     seconds = default if remaining is None else longest
                     state.deadline = monotonic() + seconds
                     alarm = Alarm(seconds)
-                try:
-                    message = parse(request)
-                except DecodeError:
-                    raise InvalidArgument(
-                        f"the request of {name} is not the message that waypost.v1 defines;"
-                        " regenerate the client's stubs"
-                    ) from None
-                for check in checks:
-                    check(message, state)
-                # Last: what is too long by itself has been refused by its name.
-                if len(request) > longest_request:
-                    raise BodyTooLarge(
-                        f"the request of {name} has {len(request)} bytes as a message, at most {longest_request} fit;"
-                        " ask for less at once"
-                    )
+                message = read(request, state)
                 # Never reset: every call runs in a task and context of its own.
                 REQUEST.set(state)
                 answer = await servicer(message, context)

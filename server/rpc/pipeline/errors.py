@@ -15,6 +15,7 @@ from waypost.v1 import raw_pb2
 from runtime.logs import get_logger
 from server.errors import (
     ArchiveRequired,
+    CursorTooOld,
     GatewayError,
     Internal,
     NotFound,
@@ -59,7 +60,11 @@ _URL = "type.googleapis.com/"
 # Metadata of calls that are made within this process for a caller over gRPC.
 FACE = "x-waypost-face"
 # The failures of which `facts_of` has more to state than their reason.
-_WITH_FACTS = (Reverted, ArchiveRequired, NotFound, RangeTooLarge, VersionRefused)
+_WITH_FACTS = (Reverted, ArchiveRequired, CursorTooOld, NotFound, RangeTooLarge, VersionRefused)
+# Where the request itself is at fault, a stream does not go on with it.
+_FINAL = frozenset({grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.OUT_OF_RANGE})
+# Message and cursor have to fit into the headers together.
+_MAX_MESSAGE_BESIDE_CURSOR = 500
 
 _log = get_logger("waypost.rpc")
 
@@ -96,7 +101,8 @@ async def answer_failure(name: str, state: RequestState, context: Context, failu
     delay = _pushback(error, context)
     if delay is not None:
         trailing = (*trailing, (RETRY_PUSHBACK, delay))
-    await context.abort(error.status, clip(_worded(error, state)[0]), trailing)
+    most = _MAX_MESSAGE_BESIDE_CURSOR if _cursor_of(error, state) else MAX_MESSAGE_BYTES
+    await context.abort(error.status, clip(_worded(error, state)[0], most), trailing)
     raise AssertionError("abort always raises")
 
 
@@ -125,13 +131,24 @@ def describe(failure: GatewayError, state: RequestState) -> status_pb2.Status:
 def _serialise(failure: GatewayError, state: RequestState) -> bytes:
     """Return `describe` serialised: pieces of a message are joined by joining their bytes."""
     message, field = _worded(failure, state)
-    constant = (failure.status.value[0], failure.reason, clip(message), field, failure.retry_after_ms)
+    cursor = _cursor_of(failure, state)
+    most = _MAX_MESSAGE_BESIDE_CURSOR if cursor else MAX_MESSAGE_BYTES
+    constant = (failure.status.value[0], failure.reason, clip(message, most), field, failure.retry_after_ms)
     facts = facts_of(failure) if isinstance(failure, _WITH_FACTS) else None
+    if cursor:
+        facts = {**(facts or {}), "cursor": cursor}
     status = _of_content(*constant) if facts is None else _compose(*constant, facts)
     status += _detail(error_details_pb2.RequestInfo(request_id=state.request_id))
     if failure.node is not None:
         status += _detail(_node_error(failure.node, MAX_STATUS_BYTES - len(status)))
     return status
+
+
+def _cursor_of(failure: GatewayError, state: RequestState) -> str:
+    """Return where the caller of a stream that ends so goes on; empty where it cannot, and for calls."""
+    if failure.cursor is not None:
+        return failure.cursor
+    return "" if state.stream is None or failure.status in _FINAL else state.stream.cursor
 
 
 def _worded(failure: GatewayError, state: RequestState) -> tuple[str, str | None]:
@@ -183,7 +200,7 @@ def facts_of(failure: GatewayError) -> dict[str, str]:
             facts["data"] = "0x" + data[:_MAX_REVERT_BYTES].hex()
             facts["selector"] = "0x" + data[:_SELECTOR_BYTES].hex() if len(data) >= _SELECTOR_BYTES else None
             facts["dataLength"] = len(data) if len(data) > _MAX_REVERT_BYTES else None
-        case ArchiveRequired():
+        case ArchiveRequired() | CursorTooOld():
             facts["oldestBlock"] = failure.oldest_block
         case NotFound():
             facts["endpointsAsked"], facts["head"] = failure.endpoints_asked, failure.head
@@ -204,9 +221,9 @@ def _node_error(words: NodeWords, room: int) -> raw_pb2.NodeError:
     return error
 
 
-def clip(message: str) -> str:
-    """Return the message cut to what fits into headers, whole characters only."""
+def clip(message: str, most: int = MAX_MESSAGE_BYTES) -> str:
+    """Return the message cut to so many bytes, by default what fits into headers; whole characters only."""
     raw = message.encode("utf-8", "replace")
-    if len(raw) <= MAX_MESSAGE_BYTES:
+    if len(raw) <= most:
         return raw.decode()
-    return raw[: MAX_MESSAGE_BYTES - 3].decode("utf-8", "ignore") + "…"
+    return raw[: most - 3].decode("utf-8", "ignore") + "…"

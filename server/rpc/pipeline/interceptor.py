@@ -18,6 +18,7 @@ from server.rpc.pipeline.admission import Costs, key_of
 from server.rpc.pipeline.availability import Availability
 from server.rpc.pipeline.call import ENTERED, INTERNAL, Execution, Method
 from server.rpc.pipeline.permissions import Permissions
+from server.rpc.pipeline.stream import StreamExecution
 from server.rpc.pipeline.validation import Validation
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from server.rpc.demo import DemoKey
     from server.rpc.pipeline.boundary import CallBoundary, Entrance
     from server.rpc.pipeline.call import RequestState, Stage
+    from server.rpc.pipeline.open_streams import OpenStreams
     from server.rpc.pipeline.response_cache import ResponseCache
 
 
@@ -36,13 +38,23 @@ PUBLIC = "/waypost.v1."
 APPS = f"/{ROOT}."
 
 
-def build_execution(families: Mapping[str, str], admission: Admission, cache: ResponseCache | None = None) -> Execution:
-    """Return what runs admitted calls; `families` maps chain slugs to family words.
+def build_execution(
+    families: Mapping[str, str],
+    admission: Admission,
+    cache: ResponseCache | None = None,
+    streams: OpenStreams | None = None,
+) -> Execution:
+    """Return what runs admitted calls; `families` maps chain slugs to family words, `streams` are those of the process.
 
     Key and quota come before anything of the request is looked at (decisions 1.1).
     """
     stages: tuple[Stage, ...] = (Availability(families), Permissions(), Validation(), Costs(admission.quotas))
-    return Execution(stages if cache is None else (*stages, cache), limiter=admission.limiter, cache=cache)
+    return Execution(
+        stages if cache is None else (*stages, cache),
+        limiter=admission.limiter,
+        cache=cache,
+        streams=None if streams is None else StreamExecution(streams),
+    )
 
 
 class StagesInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpc has no types
@@ -130,13 +142,25 @@ class StagesInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # gr
             return None
         if not path.startswith((PUBLIC, APPS, INTERNAL)):
             return handler
-        method = self._method(path, handler)
-        return grpc.unary_unary_rpc_method_handler(self._boundary.bind(method, self._execution.bind(method)))
+        return self._compose(self._method(path, handler))
 
-    def compose_in_process(self, handlers: Mapping[str, grpc.RpcMethodHandler[Any, Any]]) -> dict[str, Beginning]:
+    def _compose(self, method: Method) -> grpc.RpcMethodHandler[Any, Any]:
+        composed = self._boundary.bind(method, self._execution.bind(method))
+        if method.is_stream:
+            return grpc.unary_stream_rpc_method_handler(composed)
+        return grpc.unary_unary_rpc_method_handler(composed)
+
+    def compose_in_process(
+        self, handlers: Mapping[str, grpc.RpcMethodHandler[Any, Any]]
+    ) -> dict[str, grpc.RpcMethodHandler[Any, Any] | Beginning]:
         """Return the handlers of Waypost's own rpcs as `InProcessChannel` takes them."""
         methods = [self._method(path, handler) for path, handler in handlers.items()]
-        return {one.path: self._boundary.bind_in_process(one, self._execution.bind(one)) for one in methods}
+        return {
+            one.path: self._compose(one)
+            if one.is_stream
+            else self._boundary.bind_in_process(one, self._execution.bind(one))
+            for one in methods
+        }
 
     def _entrance(self, path: str, handler: grpc.RpcMethodHandler[Any, Any]) -> Entrance | None:
         own = path.startswith((PUBLIC, APPS)) or (self._private and path.startswith(INTERNAL))

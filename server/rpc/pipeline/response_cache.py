@@ -97,7 +97,7 @@ class ResponseCache(Stage):
 
         Those are items of a multi-item operation, each with its chain; a request with several is charged further in.
         """
-        return method.operation is not None and self.keeps_of(method.operation)
+        return method.operation is not None and not method.is_stream and self.keeps_of(method.operation)
 
     def keeps_of(self, operation: Operation) -> bool:
         """Return `keeps` of an operation."""

@@ -85,8 +85,8 @@ async def test_local_is_unlimited(store: KeyStore) -> None:
         assert (got.admitted, got.limit, got.retry_after_ms) == (50, 0, 0)
 
 
-@pytest.mark.parametrize("items", [51, 4_000_000_000])
-async def test_admit_takes_at_most_fifty_items(store: KeyStore, items: int) -> None:
+@pytest.mark.parametrize("items", [101, 4_000_000_000])
+async def test_admit_takes_at_most_a_hundred_items(store: KeyStore, items: int) -> None:
     servicer = AccessServicer(admission_over(store, accepts_local=True), dict, Usage())
     with pytest.raises(InvalidArgument, match="items"):
         await servicer.Admit(AdmitRequest(api_key="local", items=items), CONTEXT)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import grpc
 from waypost.v1.account_pb2 import GetBalanceRequest, GetBalanceResponse
+from waypost.v1.stream_pb2 import WatchBlocksRequest, WatchBlocksResponse
 
 from server.inprocess import InProcessChannel
 from server.listeners import bind
@@ -18,12 +19,13 @@ if TYPE_CHECKING:
 
     from server.rpc.pipeline.interceptor import StagesInterceptor
 
-    Servicer = Callable[[Any, Any], Awaitable[Any]]
+    Servicer = Callable[[Any, Any], Awaitable[Any] | AsyncIterator[Any]]
 
 MAX_REQUEST_BYTES = 1 << 18
 MAX_BYTES = 1 << 20
 PATH = "/waypost.v1.AccountService/GetBalance"
 OTHER = "/waypost.v1.AccountService/GetOther"
+WATCH = "/waypost.v1.StreamService/WatchBlocks"
 
 
 @dataclass
@@ -49,6 +51,15 @@ class Rig:
             },
         )
 
+    def watch(self, request: Any = None, path: str = WATCH, **options: Any) -> Any:
+        """Start a stream of WatchBlocks; it has a deadline unless the test says otherwise."""
+        method = self.channel.unary_stream(
+            path,
+            request_serializer=WatchBlocksRequest.SerializeToString,
+            response_deserializer=WatchBlocksResponse.FromString,
+        )
+        return method(request or WatchBlocksRequest(chain="ethereum"), **{"timeout": 5, **options})
+
     def call(self, request: Any = None, **options: Any) -> Any:
         """Start a call of GetBalance; it has a deadline unless the test says otherwise."""
         return self.method()(request or GetBalanceRequest(chain="ethereum"), **{"timeout": 5, **options})
@@ -58,12 +69,21 @@ def _handlers(slot: dict[str, Servicer]) -> dict[str, Any]:
     async def answer(request: Any, context: Any) -> Any:
         return await slot["servicer"](request, context)
 
+    async def watch(request: Any, context: Any) -> AsyncIterator[Any]:
+        async for event in slot["servicer"](request, context):
+            yield event
+
     return {
+        WATCH: grpc.unary_stream_rpc_method_handler(
+            watch,
+            request_deserializer=WatchBlocksRequest.FromString,
+            response_serializer=WatchBlocksResponse.SerializeToString,
+        ),
         PATH: grpc.unary_unary_rpc_method_handler(
             answer,
             request_deserializer=GetBalanceRequest.FromString,
             response_serializer=GetBalanceResponse.SerializeToString,
-        )
+        ),
     }
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from grpc import StatusCode
 
-from tests.server.inprocess import scenarios, timing
+from tests.server.inprocess import scenarios, streaming, timing
 from tests.server.inprocess.rig import in_process, on_socket
 from tests.server.inprocess.scenarios import BINARY, OK
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 def table() -> list[Callable[[Rig], Awaitable[Any]]]:
-    """Return every scenario: the public coroutines of the two modules that take a rig alone."""
+    """Return every scenario: the public coroutines of the modules that take a rig alone."""
     return [
         member
-        for module in (scenarios, timing)
+        for module in (scenarios, streaming, timing)
         for name, member in inspect.getmembers(module, inspect.iscoroutinefunction)
         if member.__module__ == module.__name__ and list(inspect.signature(member).parameters) == ["rig"]
     ]
@@ -50,6 +50,22 @@ EXPECTED: dict[str, Callable[[Any], bool]] = {
     "concurrent_calls_overtake": lambda got: got == ("fast", "slow"),
     "illegal_metadata_of_the_caller": lambda got: got == (["refused before it was sent"] * 5, []),
     "closed_channel": lambda got: got == (False, "UsageError"),
+    "stream_that_ends": lambda got: got["numbers"] == [0, 1, 2, 3, 4] and got["code"] is StatusCode.OK,
+    "stream_aborted_after_some": lambda got: (
+        got["numbers"] == [0, 1, 2] and got["code"] is StatusCode.RESOURCE_EXHAUSTED and got["details"] == "slow"
+    ),
+    "stream_cancelled_by_the_caller": lambda got: (
+        got == ([0, 1], (True, False), "cancelled", StatusCode.CANCELLED, True)
+    ),
+    "stream_whose_reader_is_cancelled": lambda got: got == (0, StatusCode.CANCELLED, True),
+    "stream_beyond_its_deadline": lambda got: got[:2] == ([0], StatusCode.DEADLINE_EXCEEDED),
+    "stream_of_an_unknown_method": lambda got: got["code"] is StatusCode.UNIMPLEMENTED,
+    "stream_with_an_oversize_request": lambda got: got["code"] is StatusCode.RESOURCE_EXHAUSTED,
+    "stream_with_an_oversize_event": lambda got: got == ([0], StatusCode.RESOURCE_EXHAUSTED),
+    "stream_read_slowly": lambda got: got == (0, True, True, True),
+    "stream_ended_while_its_reader_is_slow": lambda got: (
+        got["numbers"] == [0, 1] and got["code"] is StatusCode.UNAVAILABLE
+    ),
     "time_remaining": lambda got: got == ([True], True),
 }
 
@@ -67,4 +83,4 @@ async def test_in_process_and_socket_agree(scenario: Callable[[Rig], Awaitable[A
 def test_the_table_is_whole() -> None:
     names = {scenario.__name__ for scenario in table()}
     assert names >= EXPECTED.keys()
-    assert len(names) >= 45
+    assert len(names) >= 66

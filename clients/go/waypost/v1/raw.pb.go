@@ -33,7 +33,10 @@ type ChainRpcRequest struct {
 	Method string `protobuf:"bytes,2,opt,name=method,proto3" json:"method,omitempty"`
 	// Parameters as the node expects them, a JSON array or object (on EVM chains an array), at most 256 KiB; they are
 	// passed on byte for byte. Unset means none.
-	Params        *NativeJson `protobuf:"bytes,3,opt,name=params,proto3" json:"params,omitempty"`
+	Params *NativeJson `protobuf:"bytes,3,opt,name=params,proto3" json:"params,omitempty"`
+	// Whether an error of the node itself is the answer, as `failure`, instead of a status of the gateway's. Equal calls
+	// then share one answer, and short ones a request to the node.
+	NodeErrors    *bool `protobuf:"varint,4,opt,name=node_errors,json=nodeErrors,proto3,oneof" json:"node_errors,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -87,6 +90,13 @@ func (x *ChainRpcRequest) GetParams() *NativeJson {
 		return x.Params
 	}
 	return nil
+}
+
+func (x *ChainRpcRequest) GetNodeErrors() bool {
+	if x != nil && x.NodeErrors != nil {
+		return *x.NodeErrors
+	}
+	return false
 }
 
 // What a node said itself when it refused a call of RawService.ChainRpc: a detail of the call's status, and
@@ -155,6 +165,70 @@ func (x *NodeError) GetData() *NativeJson {
 	return nil
 }
 
+// What a node answered instead of a result, whole up to 1 MiB a member, and without the addresses and keys of endpoints.
+type NodeFailure struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Code of the node's error object; unset where it has none that is an integer.
+	Code *int64 `protobuf:"varint,1,opt,name=code,proto3,oneof" json:"code,omitempty"`
+	// The node's own text; empty where it gave none.
+	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	// What the node added, as it wrote it. Omitted where it added nothing.
+	Data          *NativeJson `protobuf:"bytes,3,opt,name=data,proto3,oneof" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NodeFailure) Reset() {
+	*x = NodeFailure{}
+	mi := &file_waypost_v1_raw_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeFailure) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeFailure) ProtoMessage() {}
+
+func (x *NodeFailure) ProtoReflect() protoreflect.Message {
+	mi := &file_waypost_v1_raw_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeFailure.ProtoReflect.Descriptor instead.
+func (*NodeFailure) Descriptor() ([]byte, []int) {
+	return file_waypost_v1_raw_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *NodeFailure) GetCode() int64 {
+	if x != nil && x.Code != nil {
+		return *x.Code
+	}
+	return 0
+}
+
+func (x *NodeFailure) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *NodeFailure) GetData() *NativeJson {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
 // Answers RawService.ChainRpc.
 type ChainRpcResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -162,15 +236,20 @@ type ChainRpcResponse struct {
 	Chain string `protobuf:"bytes,1,opt,name=chain,proto3" json:"chain,omitempty"`
 	// The method as asked for.
 	Method string `protobuf:"bytes,2,opt,name=method,proto3" json:"method,omitempty"`
-	// The node's result, as the node wrote it.
-	Result        *NativeJson `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`
+	// What the node answered.
+	//
+	// Types that are valid to be assigned to Outcome:
+	//
+	//	*ChainRpcResponse_Result
+	//	*ChainRpcResponse_Failure
+	Outcome       isChainRpcResponse_Outcome `protobuf_oneof:"outcome"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ChainRpcResponse) Reset() {
 	*x = ChainRpcResponse{}
-	mi := &file_waypost_v1_raw_proto_msgTypes[2]
+	mi := &file_waypost_v1_raw_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -182,7 +261,7 @@ func (x *ChainRpcResponse) String() string {
 func (*ChainRpcResponse) ProtoMessage() {}
 
 func (x *ChainRpcResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_waypost_v1_raw_proto_msgTypes[2]
+	mi := &file_waypost_v1_raw_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -195,7 +274,7 @@ func (x *ChainRpcResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChainRpcResponse.ProtoReflect.Descriptor instead.
 func (*ChainRpcResponse) Descriptor() ([]byte, []int) {
-	return file_waypost_v1_raw_proto_rawDescGZIP(), []int{2}
+	return file_waypost_v1_raw_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ChainRpcResponse) GetChain() string {
@@ -212,19 +291,55 @@ func (x *ChainRpcResponse) GetMethod() string {
 	return ""
 }
 
-func (x *ChainRpcResponse) GetResult() *NativeJson {
+func (x *ChainRpcResponse) GetOutcome() isChainRpcResponse_Outcome {
 	if x != nil {
-		return x.Result
+		return x.Outcome
 	}
 	return nil
 }
+
+func (x *ChainRpcResponse) GetResult() *NativeJson {
+	if x != nil {
+		if x, ok := x.Outcome.(*ChainRpcResponse_Result); ok {
+			return x.Result
+		}
+	}
+	return nil
+}
+
+func (x *ChainRpcResponse) GetFailure() *NodeFailure {
+	if x != nil {
+		if x, ok := x.Outcome.(*ChainRpcResponse_Failure); ok {
+			return x.Failure
+		}
+	}
+	return nil
+}
+
+type isChainRpcResponse_Outcome interface {
+	isChainRpcResponse_Outcome()
+}
+
+type ChainRpcResponse_Result struct {
+	// The node's result, as the node wrote it.
+	Result *NativeJson `protobuf:"bytes,3,opt,name=result,proto3,oneof"`
+}
+
+type ChainRpcResponse_Failure struct {
+	// The node's error, where `node_errors` asks for it.
+	Failure *NodeFailure `protobuf:"bytes,4,opt,name=failure,proto3,oneof"`
+}
+
+func (*ChainRpcResponse_Result) isChainRpcResponse_Outcome() {}
+
+func (*ChainRpcResponse_Failure) isChainRpcResponse_Outcome() {}
 
 var File_waypost_v1_raw_proto protoreflect.FileDescriptor
 
 const file_waypost_v1_raw_proto_rawDesc = "" +
 	"\n" +
 	"\x14waypost/v1/raw.proto\x12\n" +
-	"waypost.v1\x1a waypost/options/v1/options.proto\x1a\x17waypost/v1/common.proto\"\xb0\x01\n" +
+	"waypost.v1\x1a waypost/options/v1/options.proto\x1a\x17waypost/v1/common.proto\"\xf7\x01\n" +
 	"\x0fChainRpcRequest\x12,\n" +
 	"\x05chain\x18\x01 \x01(\tB\x16\xf2\xbaɬ\n" +
 	"\x10\b\x01\x10\x01b\n" +
@@ -233,18 +348,31 @@ const file_waypost_v1_raw_proto_rawDesc = "" +
 	"\x15\x10\x01(dX\x01b\r\"eth_chainId\"R\x06method\x12:\n" +
 	"\x06params\x18\x03 \x01(\v2\x16.waypost.v1.NativeJsonB\n" +
 	"\xf2\xbaɬ\n" +
-	"\x04b\x02[]R\x06params\"\x8b\x01\n" +
+	"\x04b\x02[]R\x06params\x125\n" +
+	"\vnode_errors\x18\x04 \x01(\bB\x0f\xf2\xbaɬ\n" +
+	"\tb\x04true\xa0\x01\x01H\x00R\n" +
+	"nodeErrors\x88\x01\x01B\x0e\n" +
+	"\f_node_errors\"\x8b\x01\n" +
 	"\tNodeError\x12!\n" +
 	"\x04code\x18\x01 \x01(\x03B\b\xf2\xbaɬ\n" +
 	"\x028\x01H\x00R\x04code\x88\x01\x01\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12/\n" +
 	"\x04data\x18\x03 \x01(\v2\x16.waypost.v1.NativeJsonH\x01R\x04data\x88\x01\x01B\a\n" +
 	"\x05_codeB\a\n" +
-	"\x05_data\"p\n" +
+	"\x05_data\"\x83\x01\n" +
+	"\vNodeFailure\x12\x17\n" +
+	"\x04code\x18\x01 \x01(\x03H\x00R\x04code\x88\x01\x01\x12\x18\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\x12/\n" +
+	"\x04data\x18\x03 \x01(\v2\x16.waypost.v1.NativeJsonH\x01R\x04data\x88\x01\x01B\a\n" +
+	"\x05_codeB\a\n" +
+	"\x05_data\"\xbd\x01\n" +
 	"\x10ChainRpcResponse\x12\x14\n" +
 	"\x05chain\x18\x01 \x01(\tR\x05chain\x12\x16\n" +
-	"\x06method\x18\x02 \x01(\tR\x06method\x12.\n" +
-	"\x06result\x18\x03 \x01(\v2\x16.waypost.v1.NativeJsonR\x06result2\x84\x01\n" +
+	"\x06method\x18\x02 \x01(\tR\x06method\x120\n" +
+	"\x06result\x18\x03 \x01(\v2\x16.waypost.v1.NativeJsonH\x00R\x06result\x12>\n" +
+	"\afailure\x18\x04 \x01(\v2\x17.waypost.v1.NodeFailureB\t\xf2\xbaɬ\n" +
+	"\x03\xa0\x01\x01H\x00R\afailureB\t\n" +
+	"\aoutcome2\x84\x01\n" +
 	"\n" +
 	"RawService\x12v\n" +
 	"\bChainRpc\x12\x1b.waypost.v1.ChainRpcRequest\x1a\x1c.waypost.v1.ChainRpcResponse\"/\xea\xbaɬ\n" +
@@ -265,24 +393,27 @@ func file_waypost_v1_raw_proto_rawDescGZIP() []byte {
 	return file_waypost_v1_raw_proto_rawDescData
 }
 
-var file_waypost_v1_raw_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_waypost_v1_raw_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_waypost_v1_raw_proto_goTypes = []any{
 	(*ChainRpcRequest)(nil),  // 0: waypost.v1.ChainRpcRequest
 	(*NodeError)(nil),        // 1: waypost.v1.NodeError
-	(*ChainRpcResponse)(nil), // 2: waypost.v1.ChainRpcResponse
-	(*NativeJson)(nil),       // 3: waypost.v1.NativeJson
+	(*NodeFailure)(nil),      // 2: waypost.v1.NodeFailure
+	(*ChainRpcResponse)(nil), // 3: waypost.v1.ChainRpcResponse
+	(*NativeJson)(nil),       // 4: waypost.v1.NativeJson
 }
 var file_waypost_v1_raw_proto_depIdxs = []int32{
-	3, // 0: waypost.v1.ChainRpcRequest.params:type_name -> waypost.v1.NativeJson
-	3, // 1: waypost.v1.NodeError.data:type_name -> waypost.v1.NativeJson
-	3, // 2: waypost.v1.ChainRpcResponse.result:type_name -> waypost.v1.NativeJson
-	0, // 3: waypost.v1.RawService.ChainRpc:input_type -> waypost.v1.ChainRpcRequest
-	2, // 4: waypost.v1.RawService.ChainRpc:output_type -> waypost.v1.ChainRpcResponse
-	4, // [4:5] is the sub-list for method output_type
-	3, // [3:4] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	4, // 0: waypost.v1.ChainRpcRequest.params:type_name -> waypost.v1.NativeJson
+	4, // 1: waypost.v1.NodeError.data:type_name -> waypost.v1.NativeJson
+	4, // 2: waypost.v1.NodeFailure.data:type_name -> waypost.v1.NativeJson
+	4, // 3: waypost.v1.ChainRpcResponse.result:type_name -> waypost.v1.NativeJson
+	2, // 4: waypost.v1.ChainRpcResponse.failure:type_name -> waypost.v1.NodeFailure
+	0, // 5: waypost.v1.RawService.ChainRpc:input_type -> waypost.v1.ChainRpcRequest
+	3, // 6: waypost.v1.RawService.ChainRpc:output_type -> waypost.v1.ChainRpcResponse
+	6, // [6:7] is the sub-list for method output_type
+	5, // [5:6] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_waypost_v1_raw_proto_init() }
@@ -291,14 +422,20 @@ func file_waypost_v1_raw_proto_init() {
 		return
 	}
 	file_waypost_v1_common_proto_init()
+	file_waypost_v1_raw_proto_msgTypes[0].OneofWrappers = []any{}
 	file_waypost_v1_raw_proto_msgTypes[1].OneofWrappers = []any{}
+	file_waypost_v1_raw_proto_msgTypes[2].OneofWrappers = []any{}
+	file_waypost_v1_raw_proto_msgTypes[3].OneofWrappers = []any{
+		(*ChainRpcResponse_Result)(nil),
+		(*ChainRpcResponse_Failure)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_waypost_v1_raw_proto_rawDesc), len(file_waypost_v1_raw_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   3,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -1548,6 +1548,7 @@ class AsyncRaw:
         chain: str,
         method: str,
         params: Any | common_pb2.NativeJson | None = None,
+        node_errors: bool | None = None,
         timeout: float | None = None,
     ) -> raw_pb2.ChainRpcResponse:
         """Returns what a chain's node answers to one of its own read methods.
@@ -1560,9 +1561,16 @@ class AsyncRaw:
             method: Method of the node, for example "eth_getBlockByNumber".
             params: Parameters as the node expects them, a JSON array or object (on EVM chains an array), at
                 most 256 KiB; they are passed on byte for byte. Unset means none.
+            node_errors: Whether an error of the node itself is the answer, as `failure`, instead of a
+                status of the gateway's. Equal calls then share one answer, and short ones a request to the
+                node.
             timeout: Seconds; by default what the operation is given.
         """
-        return await self._ask(rpcs.RAW_CHAIN_RPC, {"chain": chain, "method": method, "params": params}, timeout)
+        return await self._ask(
+            rpcs.RAW_CHAIN_RPC,
+            {"chain": chain, "method": method, "params": params, "node_errors": node_errors},
+            timeout,
+        )
 
 
 class AsyncRegistry:

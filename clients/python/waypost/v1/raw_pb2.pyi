@@ -7,14 +7,16 @@ from typing import ClassVar as _ClassVar, Mapping as _Mapping, Optional as _Opti
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class ChainRpcRequest(_message.Message):
-    __slots__ = ("chain", "method", "params")
+    __slots__ = ("chain", "method", "params", "node_errors")
     CHAIN_FIELD_NUMBER: _ClassVar[int]
     METHOD_FIELD_NUMBER: _ClassVar[int]
     PARAMS_FIELD_NUMBER: _ClassVar[int]
+    NODE_ERRORS_FIELD_NUMBER: _ClassVar[int]
     chain: str
     method: str
     params: _common_pb2.NativeJson
-    def __init__(self, chain: _Optional[str] = ..., method: _Optional[str] = ..., params: _Optional[_Union[_common_pb2.NativeJson, _Mapping]] = ...) -> None: ...
+    node_errors: bool
+    def __init__(self, chain: _Optional[str] = ..., method: _Optional[str] = ..., params: _Optional[_Union[_common_pb2.NativeJson, _Mapping]] = ..., node_errors: bool = ...) -> None: ...
 
 class NodeError(_message.Message):
     __slots__ = ("code", "message", "data")
@@ -26,12 +28,24 @@ class NodeError(_message.Message):
     data: _common_pb2.NativeJson
     def __init__(self, code: _Optional[int] = ..., message: _Optional[str] = ..., data: _Optional[_Union[_common_pb2.NativeJson, _Mapping]] = ...) -> None: ...
 
+class NodeFailure(_message.Message):
+    __slots__ = ("code", "message", "data")
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    code: int
+    message: str
+    data: _common_pb2.NativeJson
+    def __init__(self, code: _Optional[int] = ..., message: _Optional[str] = ..., data: _Optional[_Union[_common_pb2.NativeJson, _Mapping]] = ...) -> None: ...
+
 class ChainRpcResponse(_message.Message):
-    __slots__ = ("chain", "method", "result")
+    __slots__ = ("chain", "method", "result", "failure")
     CHAIN_FIELD_NUMBER: _ClassVar[int]
     METHOD_FIELD_NUMBER: _ClassVar[int]
     RESULT_FIELD_NUMBER: _ClassVar[int]
+    FAILURE_FIELD_NUMBER: _ClassVar[int]
     chain: str
     method: str
     result: _common_pb2.NativeJson
-    def __init__(self, chain: _Optional[str] = ..., method: _Optional[str] = ..., result: _Optional[_Union[_common_pb2.NativeJson, _Mapping]] = ...) -> None: ...
+    failure: NodeFailure
+    def __init__(self, chain: _Optional[str] = ..., method: _Optional[str] = ..., result: _Optional[_Union[_common_pb2.NativeJson, _Mapping]] = ..., failure: _Optional[_Union[NodeFailure, _Mapping]] = ...) -> None: ...
