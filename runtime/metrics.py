@@ -110,6 +110,12 @@ _USAGE_PENDING = Gauge("waypost_usage_pending_intervals", "Intervals of usage no
 _USAGE_LOST = CounterFamily(
     "waypost_usage_lost_requests", "Requests whose usage was given up, as the database was away.", (), REGISTRY
 )
+_STREAM_FAILURES = CounterFamily(
+    "waypost_stream_failures",
+    "Times that all streams of a chain were ended because of what its nodes answered.",
+    ("chain", "reason"),
+    REGISTRY,
+)
 _TASKS = Gauge("waypost_tasks", "Tasks of the event loop at the moment of this reading.", registry=REGISTRY)
 _WORKERS = Gauge(
     "waypost_workers",
@@ -273,6 +279,11 @@ def _refusal_series(face: Face, reason: str) -> Counter:
 def count_yields_left_out(chain: str, protocol: str, reason: str, pools: int) -> None:
     """Count pools of a protocol on a chain that one build of the comparison left out; `reason` is a short word."""
     _YIELDS_LEFT_OUT.of(word(chain), word(protocol), word(reason)).count += pools
+
+
+def count_stream_failure(chain: str, reason: str) -> None:
+    """Count that all streams of a chain were ended because of what its nodes answered."""
+    _STREAM_FAILURES.of(word(chain), word(reason)).count += 1
 
 
 def set_store_up(store: Literal["database", "cache"], up: bool) -> None:

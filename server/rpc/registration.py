@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import grpc
@@ -15,6 +16,7 @@ import grpc
 from runtime.operations import public_files
 from server.aggregators.jupiter import open_jupiter
 from server.apis.documents import DocumentStore
+from server.chains.capabilities.following import FollowsBlocks
 from server.fetch import GuardedFetcher
 from server.prices import open_prices
 from server.protocols import (
@@ -51,11 +53,13 @@ from server.rpc.marketplace import MarketplaceServicer
 from server.rpc.name import NameServicer
 from server.rpc.nft import NftServicer
 from server.rpc.portfolio import PortfolioServicer
+from server.rpc.pipeline.stream import charge
 from server.rpc.position import PositionServicer
 from server.rpc.price import PriceServicer
 from server.rpc.quote import QuoteServicer
 from server.rpc.raw import RawServicer
 from server.rpc.registry import RegistryServicer
+from server.rpc.stream import StreamServicer
 from server.rpc.system import SystemServicer
 from server.rpc.token import TokenServicer
 from server.rpc.transaction import TransactionServicer
@@ -63,6 +67,7 @@ from server.rpc.usage import UsageServicer
 from server.rpc.yields import YieldServicer
 from server.storage.share_records import ShareRecords
 from server.storage.usage_records import UsageRecords
+from server.streams.follower import Followers
 from server.venues import dydx, hyperliquid
 from server.yields import rebases, share_prices
 from server.yields.factory import open_yield_sources
@@ -137,6 +142,8 @@ def build_servicers(
     tables = TableStore()
     lifetime.push_async_callback(tables.close)
     protocols = ProtocolReaders(PROTOCOLS, Runner(chains.capability, tables, prices, documents))
+    followers = Followers(partial(_follow, chains))
+    lifetime.push_async_callback(followers.close)
     aggregator = open_jupiter(sources, is_kept=is_kept)
     return [
         SystemServicer(chains, datetime.now(UTC), settings),
@@ -161,7 +168,14 @@ def build_servicers(
         FundingServicer(documents),
         YieldServicer(chains, protocols, lifetime),
         UsageServicer(UsageRecords(database)),
+        StreamServicer(followers, charge),
     ]
+
+
+def _follow(chains: Chains, slug: str) -> tuple[FollowsBlocks, float]:
+    """Return what a chain is followed by, and its block time in seconds."""
+    chain = chains.get(slug)
+    return chain.capability(FollowsBlocks), chain.facts.block_time
 
 
 def _open_documents(off_chain: Sources, chains: Chains, database: AsyncEngine, *, is_kept: bool) -> DocumentStore:

@@ -20,6 +20,7 @@ from server.chains.bitcoin.answers import (
 )
 from server.chains.bitcoin.balances import BalanceReader, ScannedBalances, Way
 from server.chains.bitcoin.blocks import BlockReader
+from server.chains.bitcoin.following import LinkReader
 from server.chains.bitcoin.indexed import IndexedBalances
 from server.chains.shared.chain_health import HeadReader, HeadSource
 from server.chains.shared.error_rules import ErrorRules
@@ -81,6 +82,7 @@ class BitcoinFactory(ChainFactory):
         readers = (
             heads,
             BlockReader(facts, core, parts.caches["core"]),
+            LinkReader(core),
             balances,
             PassThrough(
                 core, allow_list("bitcoin"), lambda error, view: explain_missing_height(core, None, view, error)

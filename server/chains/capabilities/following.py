@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from server.chains.view import NO_ENDPOINTS
+
 if TYPE_CHECKING:
     from waypost.v1 import stream_pb2
 
@@ -27,12 +29,23 @@ class Link:
 
 
 class FollowsBlocks(Protocol):
-    """Can read the headers by which a chain is followed."""
+    """Can read the headers by which a chain is followed; hashes are in one writing, whichever endpoint answers.
 
-    async def read_newest_link(self, view: ReadView) -> Link:
+    `avoid` are labels of endpoints to ask last. Each read settles the endpoint of its view, and prefers the one that
+    the view has: links of one view are of one node's chain where that node can be had.
+    """
+
+    finalizes_at_once: bool
+    """Whether every block is final once it is made."""
+
+    async def read_newest_link(self, view: ReadView, avoid: frozenset[str] = NO_ENDPOINTS) -> Link:
         """Return the newest block that is believed."""
         ...
 
-    async def read_link(self, number: int, view: ReadView) -> Link:
+    async def read_link(self, number: int, view: ReadView, avoid: frozenset[str] = NO_ENDPOINTS) -> Link:
         """Return the block at a height; HeightMissing where the chain has none there, or not yet."""
+        ...
+
+    async def read_final(self, view: ReadView) -> int:
+        """Return the number of the newest final block, asked of the nodes; -1 where they name none."""
         ...

@@ -11,6 +11,7 @@ from server.chains.cosmos.accounts import AccountReader
 from server.chains.cosmos.answers import LATEST, NEWEST_CALL, Height, SdkVersion, parse_chain, parse_head, timestamp_of
 from server.chains.cosmos.bank import BankReader, HoldingReader
 from server.chains.cosmos.blocks import BlockReader
+from server.chains.cosmos.following import LinkReader
 from server.chains.cosmos.nodes import CosmosNodes
 from server.chains.cosmos.staking import StakingReader
 from server.chains.cosmos.swapped import CosmosCometPool, CosmosRestPool, explain_swapped
@@ -99,6 +100,7 @@ class CosmosFactory(ChainFactory):
         readers = (
             heads,
             blocks,
+            LinkReader(nodes),
             transactions,
             AccountReader(nodes, cache),
             bank,

@@ -15,6 +15,7 @@ from server.chains.evm.calls.trace import TraceReader
 from server.chains.evm.chain import EvmChain
 from server.chains.evm.contents import Contents
 from server.chains.evm.feeds import FeedReader
+from server.chains.evm.following import LinkReader
 from server.chains.evm.gas import GasReader
 from server.chains.evm.logs.cursor import LogWindows
 from server.chains.evm.logs.limits import LogRanges
@@ -96,6 +97,7 @@ class EvmFactory(ChainFactory):
             accounts,
             heads,
             blocks,
+            LinkReader(facts, pool, parts.ask_final["jsonrpc"]),
             transactions,
             TraceReader(facts.slug, pool, transactions),
             HoldingReader(chain, reads),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from runtime.settings import EndpointSettings
     from server.chains.facts import ChainFacts
+    from server.chains.shared.finality import AskFinalized
     from server.upstream import HeadQuery, IdentityCheck
     from server.upstream.cache import Cache
     from server.upstream.transport import Observer, Session
@@ -55,6 +56,7 @@ class PoolPlan:
 class ChainParts(NamedTuple):
     """What the readers of one chain are built on: its pools, and the caches in front of them, by kind of endpoint.
 
+    `ask_final` asks a pool for its newest final block; None where its nodes name none.
     `judges_age` is False where blocks are made only on request (local nodes): the age of a head means nothing.
     """
 
@@ -62,6 +64,7 @@ class ChainParts(NamedTuple):
     pools: Mapping[str, Any]
     caches: Mapping[str, ChainCache]
     judges_age: bool
+    ask_final: Mapping[str, AskFinalized | None]
 
 
 class Closes(Protocol):
@@ -147,13 +150,16 @@ class ChainFactory(ABC):
             )
             for plan in plans
         }
+        ask_final = {
+            plan.kind: plan.finalized and partial(ask_finalized, pools[plan.kind], plan.finalized) for plan in plans
+        }
         caches = {
             plan.kind: ChainCache(
                 facts.slug,
                 cache,
                 pools[plan.kind].heads,
                 block_time=facts.block_time,
-                ask_finalized=plan.finalized and partial(ask_finalized, pools[plan.kind], plan.finalized),
+                ask_finalized=ask_final[plan.kind],
             )
             for plan in plans
             if plan.is_cached
@@ -161,7 +167,7 @@ class ChainFactory(ABC):
         for pool in pools.values():
             for kept in caches.values():
                 pool.on_distrust(kept.forget)
-        return self.driver(ChainParts(facts, pools, caches, judges_age=not is_local))
+        return self.driver(ChainParts(facts, pools, caches, judges_age=not is_local, ask_final=ask_final))
 
 
 async def ask_finalized(pool: Pool, query: FinalizedQuery) -> int:

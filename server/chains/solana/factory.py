@@ -14,6 +14,7 @@ from server.chains.shared.passthrough import PassThrough, allow_list
 from server.chains.solana.accounts import AccountReader, ProgramReader
 from server.chains.solana.answers import COMMITMENT, NEWEST_CALL, SLOT, Count, read_slot
 from server.chains.solana.blocks import BlockReader
+from server.chains.solana.following import LinkReader
 from server.chains.solana.holdings import HoldingReader
 from server.upstream import Ask, Header, HeadQuery, IdentityCheck
 
@@ -47,6 +48,7 @@ class SolanaFactory(ChainFactory):
         readers = (
             heads,
             blocks,
+            LinkReader(pool, parts.ask_final["jsonrpc"]),
             accounts,
             HoldingReader(facts, pool, cache),
             ProgramReader(pool),

@@ -20,6 +20,7 @@ from server.chains.starknet.answers import (
     parse_newest,
 )
 from server.chains.starknet.blocks import BlockReader, TransactionReader
+from server.chains.starknet.following import LinkReader
 from server.chains.starknet.tokens import BalanceReader, HoldingReader, TokenReader
 from server.upstream import Ask, Header, HeadQuery, IdentityCheck
 
@@ -63,6 +64,7 @@ class StarknetFactory(ChainFactory):
         readers = (
             heads,
             BlockReader(facts.slug, pool, cache),
+            LinkReader(pool, parts.ask_final["jsonrpc"]),
             transactions,
             balances,
             HoldingReader(facts, native, tokens, pool),

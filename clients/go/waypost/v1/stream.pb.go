@@ -908,10 +908,10 @@ const file_waypost_v1_stream_proto_rawDesc = "" +
 	"\x06LATEST\x12!\n" +
 	"\x0eFINALITY_FINAL\x10\x02\x1a\r\xfa\xbaɬ\n" +
 	"\a\n" +
-	"\x05FINAL2\x9f\x05\n" +
-	"\rStreamService\x12k\n" +
-	"\vWatchBlocks\x12\x1e.waypost.v1.WatchBlocksRequest\x1a\x1f.waypost.v1.WatchBlocksResponse\"\x19\xea\xbaɬ\n" +
-	"\x10*\x05\x02\x03\x04\x05\x06b\aStreams\x90\x02\x010\x01\x12a\n" +
+	"\x05FINAL2\xa6\x05\n" +
+	"\rStreamService\x12r\n" +
+	"\vWatchBlocks\x12\x1e.waypost.v1.WatchBlocksRequest\x1a\x1f.waypost.v1.WatchBlocksResponse\" \xea\xbaɬ\n" +
+	"\x17*\x05\x02\x03\x04\x05\x06:\x05\x02\x03\x04\x05\x06b\aStreams\x90\x02\x010\x01\x12a\n" +
 	"\tWatchLogs\x12\x1c.waypost.v1.WatchLogsRequest\x1a\x1d.waypost.v1.WatchLogsResponse\"\x15\xea\xbaɬ\n" +
 	"\f*\x01\x02b\aStreams\x90\x02\x010\x01\x12p\n" +
 	"\x0eWatchTransfers\x12!.waypost.v1.WatchTransfersRequest\x1a\".waypost.v1.WatchTransfersResponse\"\x15\xea\xbaɬ\n" +
