@@ -155,7 +155,7 @@ func TestFollowsAChainAndGoesOnAtACursor(t *testing.T) {
 // nextBlock returns the next block that comes after the cursor's.
 func nextBlock(t *testing.T, streams waypostv1.StreamServiceClient, cursor string) *waypostv1.WatchBlocksResponse {
 	t.Helper()
-	request := &waypostv1.WatchBlocksRequest{Chain: "ethereum", Cursor: cursor}
+	request := &waypostv1.WatchBlocksRequest{Chain: "base", Cursor: cursor}
 	events, err := streams.WatchBlocks(deadline(t), request)
 	if err != nil {
 		t.Fatal(err)

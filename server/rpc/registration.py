@@ -52,8 +52,8 @@ from server.rpc.log import LogServicer
 from server.rpc.marketplace import MarketplaceServicer
 from server.rpc.name import NameServicer
 from server.rpc.nft import NftServicer
-from server.rpc.portfolio import PortfolioServicer
 from server.rpc.pipeline.stream import charge
+from server.rpc.portfolio import PortfolioServicer
 from server.rpc.position import PositionServicer
 from server.rpc.price import PriceServicer
 from server.rpc.quote import QuoteServicer

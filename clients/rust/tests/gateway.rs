@@ -104,7 +104,7 @@ async fn follows_a_chain_and_goes_on_at_a_cursor() {
 
 /// Returns the next block that comes after the cursor's.
 async fn next_block(gateway: Gateway, cursor: &str) -> WatchBlocksResponse {
-    let request = WatchBlocksRequest { chain: "ethereum".into(), cursor: cursor.into() };
+    let request = WatchBlocksRequest { chain: "base".into(), cursor: cursor.into() };
     let mut events = StreamServiceClient::new(gateway).watch_blocks(request).await.expect("a stream").into_inner();
     loop {
         let event = events.message().await.map_err(Error::from).expect("an event").expect("no end");

@@ -115,7 +115,7 @@ class GatewayTest {
 
     /** Returns the next block that comes after the cursor's. */
     private WatchBlocksResponse nextBlock(String cursor) {
-        var request = WatchBlocksRequest.newBuilder().setChain("ethereum").setCursor(cursor).build();
+        var request = WatchBlocksRequest.newBuilder().setChain("base").setCursor(cursor).build();
         try (var ending = Context.current().withCancellation()) {
             return ending.wrap(() -> {
                 var streams = StreamServiceGrpc.newBlockingStub(channel).withDeadlineAfter(Duration.ofSeconds(30));
