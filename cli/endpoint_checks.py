@@ -70,9 +70,11 @@ async def read_chain(facts: ChainFacts, settings: Settings, http: Session) -> Re
         for one in replacements:
             one.apply()
         health = await chain.capability(ReadsHealth).read_health()
+        pushes = await asyncio.gather(*(pool.pushes.prove(_PAGE_SECONDS) for pool in chain.driver.pools.values()))
     finally:
         await chain.driver.close()
-    failures = {label: words for failed in proofs for label, words in failed.items()}
+    failures = {label: f"ws_url: {words}" for failed in pushes for label, words in failed.items()}
+    failures |= {label: words for failed in proofs for label, words in failed.items()}
     trouble = "" if len(failures) == len(endpoints) else _WORDS.get(health.trouble, "") if health.trouble else ""
     state = "" if health.height is None else f"newest block {health.height}"
     offsets = [offset for offset in dates if isinstance(offset, float)]

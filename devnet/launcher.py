@@ -10,7 +10,6 @@ import os
 import time
 from collections.abc import AsyncIterator, Coroutine, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -179,7 +178,7 @@ class Devnet:
             "fetcher": {"allow": [self.offchain.authority]},
             "nft": documents.settings(self.offchain.authority),
             "chains": {
-                slug: {"endpoints": [asdict(endpoint) for endpoint in endpoints], "mines_at_will": True}
+                slug: {"endpoints": [endpoint.settings() for endpoint in endpoints], "mines_at_will": True}
                 for slug, endpoints in self.kinds.items()
             },
             "sources": self._sources(),
@@ -191,7 +190,8 @@ class Devnet:
         lines += [f"{name} = {json.dumps(urls)}" for name, urls in documents.settings(self.offchain.authority).items()]
         for slug, endpoints in self.kinds.items():
             rows = ", ".join(
-                f'{{ label = "{one.label}", url = "{one.url}", kind = "{one.kind}" }}' for one in endpoints
+                "{ " + ", ".join(f'{member} = "{value}"' for member, value in one.settings().items()) + " }"
+                for one in endpoints
             )
             lines += ["", f"[chains.{slug}]", f"endpoints = [{rows}]", "mines_at_will = true"]
         for name, table in self._sources().items():

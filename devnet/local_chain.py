@@ -3,7 +3,7 @@
 import importlib
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 import aiohttp
@@ -27,11 +27,16 @@ class Guard(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One way to ask a chain: the label and kind that the gateway's settings give it, and its loopback URL."""
+    """One way to ask a chain: the label and kind that the gateway's settings give it, and its loopback URLs."""
 
     label: str
     url: str
     kind: str = "jsonrpc"
+    ws_url: str = ""
+
+    def settings(self) -> dict[str, str]:
+        """Return what the gateway's settings have of it."""
+        return {member: value for member, value in asdict(self).items() if value}
 
 
 class Running(Protocol):

@@ -75,6 +75,45 @@ _UPSTREAM_BYTES = CounterFamily(
     ("chain", "endpoint", "direction"),
     REGISTRY,
 )
+_ANNOUNCEMENTS = CounterFamily(
+    "waypost_upstream_announcements",
+    "New blocks that nodes announced over their WebSockets.",
+    ("chain", "endpoint"),
+    REGISTRY,
+)
+_ANNOUNCING = Gauge(
+    "waypost_upstream_announcing",
+    "1 while an endpoint's WebSocket announces new blocks, 0 while it is down or silent; absent where nobody watches.",
+    ("chain", "endpoint"),
+    registry=REGISTRY,
+)
+_UNREAD_LOGS = CounterFamily(
+    "waypost_unread_logs",
+    "Blocks whose logs a filter did not need, because their bloom filter holds nothing that it selects.",
+    ("chain",),
+    REGISTRY,
+)
+
+
+def count_unread_logs(chain: str) -> None:
+    """Count a block whose logs one filter did not need."""
+    _UNREAD_LOGS.of(word(chain)).count += 1
+
+
+def count_announcement(chain: str, endpoint: str) -> None:
+    """Count one block that a node announced."""
+    _ANNOUNCEMENTS.of(word(chain), word(endpoint)).count += 1
+
+
+def set_announcing(chain: str, endpoint: str, is_announcing: bool) -> None:
+    """Record whether an endpoint announces new blocks at present."""
+    _ANNOUNCING.labels(word(chain), word(endpoint)).set(1 if is_announcing else 0)
+
+
+def forget_announcements(chain: str, endpoint: str) -> None:
+    """Show no longer whether the endpoint announces blocks: its socket is closed on purpose."""
+    with suppress(KeyError):
+        _ANNOUNCING.remove(word(chain), word(endpoint))
 
 
 def count_upstream(chain: str, endpoint: str, outcome: Outcome, seconds: float, calls: int = 1) -> None:

@@ -35,7 +35,7 @@ class Node:
     @property
     def endpoints(self) -> dict[str, tuple[Endpoint, ...]]:
         """The node's endpoint by chain slug; known after `start`."""
-        return {self.chain.slug: (Endpoint(LABEL, self.url),)}
+        return {self.chain.slug: (Endpoint(LABEL, self.url, ws_url=self.url.replace("http", "ws", 1)),)}
 
     @property
     def pid(self) -> int | None:

@@ -23,6 +23,7 @@ from runtime.settings.values import (
     Label,
     Networks,
     ProxyUrl,
+    PushUrl,
     Rate,
     TcpListen,
     split_list,
@@ -182,6 +183,8 @@ class RemoteSettings(RouteSettings):
 class EndpointSettings(RemoteSettings):
     """One node or provider that a chain is read from (decisions section 6)."""
 
+    secret_members: ClassVar[tuple[str, ...]] = ("url", "ws_url", "proxy")
+
     kind: EndpointKind = Field(
         default="jsonrpc",
         description="Interface that the endpoint speaks: `jsonrpc` (EVM, Solana, Starknet), `rest` and `comet` "
@@ -189,6 +192,21 @@ class EndpointSettings(RemoteSettings):
         "unspent outputs for a balance (`scantxoutset`), which takes it minutes; without such an endpoint none ever "
         "is.",
     )
+    ws_url: PushUrl | None = Field(
+        default=None,
+        description="WebSocket address of the same node, ws or wss, where it announces new blocks (`eth_subscribe` of "
+        "EVM chains): while a stream follows the chain, blocks are read once they are announced and not at the next "
+        "poll. It is reached as `url` is, with the same headers. Treated as a secret.",
+    )
+    ws_url_env: str | None = Field(
+        default=None, description="Environment variable that holds that address, instead of `ws_url`."
+    )
+    ws_url_file: str | None = Field(default=None, description="File that holds that address, instead of `ws_url`.")
+
+    @property
+    def route_key(self) -> tuple[object, ...]:
+        """The same with the address of announcements."""
+        return *super().route_key, None if self.ws_url is None else self.ws_url.get_secret_value()
 
 
 class ChainSettings(Section):

@@ -183,11 +183,28 @@ def check_endpoint_url(value: SecretStr) -> SecretStr:
     except ValueError:
         raise Refusal("give a URL such as https://node.example.org/rpc with a port from 1 to 65535") from None
     if parts.scheme in ("ws", "wss"):
-        raise Refusal("Waypost asks nodes over HTTP: give the http:// or https:// address of the node")
+        fix = "Waypost asks nodes over HTTP: give the http:// or https:// address of the node here, this one as ws_url"
+        raise Refusal(fix)
     if parts.scheme not in _SCHEMES:
         raise Refusal("give a URL that begins with http:// or https://")
     if not parts.hostname or port == 0 or _UNSAFE.search(text):
         raise Refusal("give a URL such as https://node.example.org/rpc, without spaces or quotes")
+    return value
+
+
+def check_push_url(value: SecretStr) -> SecretStr:
+    """Return a ws or wss URL with a host. What it holds is never shown."""
+    text = value.get_secret_value()
+    fix = "give a URL such as wss://node.example.org/ws, without spaces or quotes, with a port from 1 to 65535 if any"
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        raise Refusal(fix) from None
+    if parts.scheme not in ("ws", "wss"):
+        raise Refusal("give a URL that begins with ws:// or wss://")
+    if not parts.hostname or port == 0 or parts.fragment or _UNSAFE.search(text):
+        raise Refusal(fix)
     return value
 
 
@@ -238,6 +255,7 @@ Target = Annotated[str, AfterValidator(check_target)]
 Label = Annotated[str, AfterValidator(check_label)]
 ProxyUrl = Annotated[SecretStr, AfterValidator(check_proxy)]
 RedisUrl = Annotated[SecretStr, AfterValidator(check_redis)]
+PushUrl = Annotated[SecretStr, AfterValidator(check_push_url)]
 EndpointUrl = Annotated[SecretStr, AfterValidator(check_endpoint_url)]
 Networks = Annotated[tuple[Annotated[str, AfterValidator(check_network)], ...], BeforeValidator(split_list)]
 Origins = Annotated[tuple[Annotated[str, AfterValidator(check_origin)], ...], BeforeValidator(split_list)]

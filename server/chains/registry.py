@@ -97,6 +97,9 @@ KINDS: dict[str, tuple[str, ...]] = {
     "cosmos": ("rest", "comet"),
 }
 
+PUSHING = frozenset({"evm"})
+"""The families whose nodes announce new blocks over a WebSocket that is read (`ws_url`)."""
+
 
 def check_configured(settings: Settings) -> None:
     """Return when every configured chain exists and every endpoint is of a kind that its family reads.
@@ -117,6 +120,10 @@ def check_configured(settings: Settings) -> None:
                 fix = f"{facts[slug].name} is read through {' or '.join(kinds)}: set kind to one of them"
                 key = f"chains.{slug}.endpoints[{position}].kind"
                 mistakes.append(ConfigError(key, f'"{endpoint.kind}" (endpoint "{endpoint.label}")', fix))
+            if endpoint.ws_url is not None and facts[slug].family not in PUSHING:
+                fix = f"nodes of {facts[slug].name} announce no blocks in a way that Waypost reads: leave it out"
+                key = f"chains.{slug}.endpoints[{position}].ws_url"
+                mistakes.append(ConfigError(key, f'(hidden) (endpoint "{endpoint.label}")', fix))
     if mistakes:
         first = mistakes[0]
         raise ConfigError(first.key, first.value, first.fix, others=mistakes[1:])

@@ -168,7 +168,7 @@ def build_servicers(
         FundingServicer(documents),
         YieldServicer(chains, protocols, lifetime),
         UsageServicer(UsageRecords(database)),
-        StreamServicer(followers, charge),
+        StreamServicer(followers, chains, charge),
     ]
 
 

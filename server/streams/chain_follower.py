@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import copy
+import math
 import time
 from typing import TYPE_CHECKING
 
 import structlog
 
 from runtime.metrics import count_stream_failure
-from server.chains.view import ReadView
 from server.errors import (
     CursorTooOld,
     GatewayError,
@@ -20,15 +21,18 @@ from server.errors import (
     UpstreamUnavailable,
     release,
 )
+from server.streams.branches import Branches, Vote, fitting_links, open_view
 from server.streams.chain_record import Block, ChainRecord
 from server.streams.cursor import MOST_MARKS
 from server.streams.signal import Signal
+from server.streams.wakeups import Wakeups
 from server.streams.walk import CHUNK
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from server.chains.capabilities.following import FollowsBlocks, Link
+    from server.chains.view import ReadView
 
 MOST_BLOCKS = 10_000
 """Blocks that a follower fills in, and that a cursor may be old."""
@@ -38,12 +42,12 @@ _HURRIED_PAUSE = 0.5
 _LONGEST_PAUSE = 12.0
 _SILENT_BLOCKS = 5
 _SHORTEST_SILENCE = 10.0
-_LOOK_SECONDS = 10.0
 _START_SECONDS = 15.0
 _FINAL_SECONDS = 60.0
-_MOST_VOTERS = 4
-# One label often stands for many machines, of which some are a moment behind.
-_LASTING_SECONDS = 1.0
+_REFUTED_SECONDS = 30.0
+_OVERDUE_BLOCKS = 2
+_SHORTEST_OVERDUE = 2.0
+_ALONE_SECONDS = 60.0
 
 _log = structlog.get_logger("waypost.streams")
 
@@ -67,19 +71,27 @@ class Follower:
         self.silence = max(_SILENT_BLOCKS * block_time, _SHORTEST_SILENCE)
         """Seconds without a new block after which the chain counts as stalled."""
         self._reads = reads
+        self._branches = Branches(reads, self.record)
         self._wants_history = self._has_history = False
         self._final_at: float | None = None
         self._trouble: GatewayError | None = None
         self._looked = Signal()
-        self._woken = asyncio.Event()
+        self._wakeups = Wakeups(reads.pushes, self.pause, self._knows)
         self._shorter_since: float | None = None
+        self._refuted_at = self._moved_at = self._elsewhere_at = -math.inf
+        self._lasting = _lasting_seconds(block_time)
+        self._overdue = max(_OVERDUE_BLOCKS * block_time, _SHORTEST_OVERDUE)
+        # Whose newest block led on when others' did not.
+        self._believed: str | None = None
         self._hurries = False
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
         """Begin to follow."""
-        self._task = asyncio.get_running_loop().create_task(self._run(), name=f"follow {self.slug}")
+        # Of no caller's context: what it reads is the gateway's own.
+        loop, context = asyncio.get_running_loop(), contextvars.Context()
+        self._task = loop.create_task(self._run(), name=f"follow {self.slug}", context=context)
 
     async def close(self) -> None:
         """Stop."""
@@ -91,7 +103,11 @@ class Follower:
 
     def wake(self) -> None:
         """Look at the newest block now."""
-        self._woken.set()
+        self._wakeups.wake()
+
+    def _knows(self, number: int, block_hash: str) -> bool:
+        block = self.record.at(number)
+        return block is not None and block.link.hash == block_hash
 
     async def settle(self, *, with_history: bool) -> Block:
         """Return the newest block, once the first is known; `with_history` also as many below as cursors know.
@@ -101,7 +117,7 @@ class Follower:
         """
         if with_history and not self._wants_history:
             self._wants_history = True
-            self._woken.set()
+            self._wakeups.wake()
         until = time.monotonic() + _START_SECONDS
         while self.failure is None:
             tip = self.record.tip
@@ -118,7 +134,7 @@ class Follower:
 
     async def read_range(self, first: int, last: int) -> list[Link]:
         """Return the blocks of these heights, both counted, lowest first; heights without one are left out."""
-        return await self._read_heights(first, last, self._open_view())
+        return await self._branches.read_heights(first, last, open_view())
 
     async def read_height(self, number: int) -> Link | None:
         """Return the block of one height, None where there is none."""
@@ -126,38 +142,34 @@ class Follower:
         if known is not None:
             return known.link
         try:
-            return await self._reads.read_link(number, self._open_view())
+            return await self._reads.read_link(number, open_view())
         except HeightMissing:
             return None
 
     async def _run(self) -> None:
         try:
-            while self.failure is None:
-                self._woken.clear()
-                try:
-                    await self._look()
-                    self._recover()
-                except GatewayError as error:
-                    self._note_trouble(error)
-                self._looked.fire()
-                await self._rest()
+            with self._wakeups.listening():
+                while self.failure is None:
+                    announced = self._wakeups.take()
+                    try:
+                        await self._look(None if announced is None else announced.endpoint)
+                        self._recover()
+                    except GatewayError as error:
+                        self._note_trouble(error)
+                    self._looked.fire()
+                    hurries, self._hurries = self._hurries, False
+                    hurries |= announced is not None and not self._wakeups.judge(announced)
+                    await self._wakeups.rest(_HURRIED_PAUSE if hurries else None)
         except Exception as error:
             _log.exception("following failed", chain=self.slug, error=type(error).__name__)
             self._fail(Internal(f"following {self.slug} failed in the gateway"))
         finally:
             self._looked.fire()
 
-    async def _rest(self) -> None:
-        hurries, self._hurries = self._hurries, False
-        try:
-            async with asyncio.timeout(_HURRIED_PAUSE if hurries else self.pause):
-                await self._woken.wait()
-        except TimeoutError:
-            pass
-
-    async def _look(self) -> None:
-        """Read the newest block and bring the record up to it."""
-        view = self._open_view()
+    async def _look(self, endpoint: str | None) -> None:
+        """Read the newest block, of that endpoint where it can be had, and bring the record up to it."""
+        view = open_view()
+        view.endpoint = endpoint or self._believed
         newest = await self._reads.read_newest_link(view)
         tip = self.record.tip
         if tip is None:
@@ -165,6 +177,9 @@ class Follower:
             self._move()
         elif newest.hash != tip.link.hash:
             await self._approach(newest, view)
+        else:
+            self._shorter_since = None
+            await self._look_elsewhere(view)
         if self._wants_history:
             if not self._has_history:
                 await self._read_history()
@@ -198,100 +213,75 @@ class Follower:
             first, last = tip.number + 1, min(tip.number + CHUNK, newest.number - 1)
             if first > last:
                 return False
-            links = await self._read_heights(first, last, view)
+            links = await self._branches.read_heights(first, last, view)
             while not links and last < newest.number - 1:
                 first, last = last + 1, min(last + CHUNK, newest.number - 1)
-                links = await self._read_heights(first, last, view)
-            fitting = _fitting(tip, links)
+                links = await self._branches.read_heights(first, last, view)
+            fitting = fitting_links(tip, links)
             if not fitting:
                 return False
             self._replace(tip, fitting)
 
     async def _consider_shorter(self, known: Block, view: ReadView) -> None:
         """Take back what is above a block only if that lasts and no endpoint has the tip: one may be behind."""
+        if known.number < self.final:
+            # No chain becomes shorter by what was final: its nodes are behind.
+            return
         now = time.monotonic()
-        self._hurries = True
-        if self._shorter_since is None:
-            self._shorter_since = now
-        elif now - self._shorter_since >= _LASTING_SECONDS:
-            supporters, _ = await self._ask_others(view)
-            self._shorter_since = None
+        is_suspected = self._shorter_since is not None
+        if is_suspected or now - self._refuted_at < _REFUTED_SECONDS:
+            if is_suspected and now - (self._shorter_since or now) < self._lasting:
+                self._hurries = True
+                return
+            supporters, _ = await self._branches.ask_others(view)
             if supporters:
+                self._shorter_since, self._refuted_at = None, now
                 await self._extend_from(supporters)
-            else:
+                return
+            if is_suspected:
+                self._shorter_since = None
                 await self._reorganise(known, [])
+                return
+        self._shorter_since, self._hurries = now, True
 
     async def _consider_fork(self, newest: Link, view: ReadView) -> None:
         """Follow another branch, unless as many endpoints as are on it are on ours."""
-        supporters, asked = await self._ask_others(view)
+        supporters, asked = await self._branches.ask_others(view)
         if supporters and len(supporters) * 2 >= asked:
             self._hurries = True
             await self._extend_from(supporters)
             return
-        found = await self._read_branch(newest, view)
+        found = await self._branches.read_branch(newest, view)
         if found is None:
             self._hurries = True
             return
-        await self._reorganise(*found)
+        ancestor, links = found
+        if ancestor is None:
+            self._disagree(links[0].number)
+        else:
+            await self._reorganise(ancestor, links)
 
-    async def _extend_from(self, newest: Sequence[Link]) -> None:
-        """Go on by the highest of the newest blocks of endpoints that have the record's tip."""
-        highest = max(newest, key=lambda link: link.number)
-        if highest.number > self._tip().number:
-            await self._extend(highest, self._open_view())
+    async def _look_elsewhere(self, view: ReadView) -> None:
+        """Ask another endpoint where the next block is overdue: the one that was asked may stand still."""
+        now = time.monotonic()
+        if view.endpoint is None or now < self._elsewhere_at or now - self._moved_at < self._overdue:
+            return
+        own = open_view()
+        newest = await self._reads.read_newest_link(own, frozenset((view.endpoint,)))
+        if own.endpoint is None or own.endpoint == view.endpoint:
+            # There is no other one now.
+            self._elsewhere_at = now + _ALONE_SECONDS
+        elif newest.number > self._tip().number and await self._extend(newest, own):
+            self._believed = own.endpoint
 
-    async def _ask_others(self, view: ReadView) -> tuple[list[Link], int]:
-        """Return the newest blocks of other endpoints that have the record's tip, and how many endpoints were asked.
-
-        The one that the view has is among these.
-        """
-        tip = self._tip()
-        asked = set() if view.endpoint is None else {view.endpoint}
-        supporters: list[Link] = []
-        while len(asked) <= _MOST_VOTERS:
-            own = self._open_view()
-            try:
-                newest = await self._reads.read_newest_link(own, frozenset(asked))
-                if own.endpoint is None or own.endpoint in asked:
-                    break
-                asked.add(own.endpoint)
-                if newest.number > tip.number:
-                    has_tip = (await self._reads.read_link(tip.number, own)).hash == tip.link.hash
-                else:
-                    has_tip = newest.hash == tip.link.hash
-            except GatewayError as error:
-                release(error)
-                break
-            if has_tip:
-                supporters.append(newest)
-        return supporters, len(asked)
-
-    async def _read_branch(self, newest: Link, view: ReadView) -> tuple[Block, list[Link]] | None:
-        """Return the record's block that a branch leaves it at, and the branch above, lowest first.
-
-        None where the blocks that are read do not follow each other: the chain changes while it is read.
-        """
-        branch, count = [newest], 1
-        while True:
-            lowest = branch[-1]
-            known = self.record.at(lowest.parent_number)
-            if known is not None and known.link.hash == lowest.parent_hash:
-                return known, branch[::-1]
-            base = self.record.base
-            if base is None or lowest.parent_number < base.number:
-                self._disagree(base.number if base is not None else 0)
-                return None
-            links = await self._read_heights(max(lowest.number - count, base.number), lowest.number - 1, view)
-            for link in reversed(links):
-                if link.hash != branch[-1].parent_hash:
-                    return None
-                known = self.record.at(link.number)
-                if known is not None and known.link.hash == link.hash:
-                    return known, branch[::-1]
-                branch.append(link)
-            if not links and lowest.number - count <= base.number:
-                return None
-            count = min(count * 4, CHUNK)
+    async def _extend_from(self, supporters: Sequence[Vote]) -> None:
+        """Go on by the highest of the newest blocks of endpoints that have the record's tip, and prefer that one."""
+        highest = max(supporters, key=lambda vote: vote.newest.number)
+        self._believed = highest.endpoint
+        if highest.newest.number > self._tip().number:
+            view = open_view()
+            view.endpoint = highest.endpoint
+            await self._extend(highest.newest, view)
 
     async def _reorganise(self, ancestor: Block, links: Sequence[Link]) -> None:
         """Replace what is above an ancestor, unless that was final."""
@@ -319,23 +309,11 @@ class Follower:
 
     async def _read_history(self) -> None:
         """Read the blocks below the newest, as many as cursors know; where they cannot be had, go on without."""
-        tip, base, view = self._tip(), self.record.base, self._open_view()
+        tip, base, view = self._tip(), self.record.base, open_view()
         await self._refresh_final(now=True)
         first = max(tip.number - MOST_MARKS + 1, 0, min(self.final, tip.number))
         if base is not None and first < base.number:
-            try:
-                links = await self._read_heights(first, base.number - 1, view)
-            except GatewayError as error:
-                release(error)
-                links = []
-            fitting: list[Link] = []
-            above = base.link
-            for link in reversed(links):
-                if link.hash != above.parent_hash:
-                    break
-                fitting.append(link)
-                above = link
-            self.record.prepend(fitting[::-1])
+            self.record.prepend(await self._branches.read_below(base, first, view))
         self._has_history = True
 
     async def _refresh_final(self, *, now: bool = False) -> None:
@@ -350,27 +328,13 @@ class Follower:
             return
         self._final_at = time.monotonic()
         try:
-            final = await self._reads.read_final(self._open_view())
+            final = await self._reads.read_final(open_view())
         except GatewayError as error:
             release(error)
             return
         # A node that calls the future final is wrong.
         if self.final < final <= self._tip().number:
             self.final = final
-
-    async def _read_heights(self, first: int, last: int, view: ReadView) -> list[Link]:
-        links: list[Link] = []
-        for start in range(first, last + 1, CHUNK):
-            numbers = range(start, min(start + CHUNK, last + 1))
-            read = await asyncio.gather(*(self._read_or_none(number, view) for number in numbers))
-            links += [link for link in read if link is not None]
-        return links
-
-    async def _read_or_none(self, number: int, view: ReadView) -> Link | None:
-        try:
-            return await self._reads.read_link(number, view)
-        except HeightMissing:
-            return None
 
     def _replace(self, ancestor: Block, links: Sequence[Link]) -> None:
         self.record.replace(ancestor, links)
@@ -381,6 +345,7 @@ class Follower:
     def _move(self) -> None:
         """Note that the newest block is another one."""
         self.is_stalled = False
+        self._moved_at = time.monotonic()
         if self._timer is not None:
             self._timer.cancel()
         self._timer = asyncio.get_running_loop().call_later(self.silence, self._stall)
@@ -412,16 +377,10 @@ class Follower:
         assert tip is not None, "called with a record that is not empty"
         return tip
 
-    @staticmethod
-    def _open_view() -> ReadView:
-        return ReadView(deadline=time.monotonic() + _LOOK_SECONDS)
 
+def _lasting_seconds(block_time: float) -> float:
+    """Return for how many seconds a chain has to be shorter than before to be believed.
 
-def _fitting(below: Block, links: Sequence[Link]) -> list[Link]:
-    """Return the links, lowest first, as far as they follow the block and each other."""
-    fitting: list[Link] = []
-    for link in links:
-        if not Block(link).follows(Block(fitting[-1]) if fitting else below):
-            break
-        fitting.append(link)
-    return fitting
+    One label often stands for many machines, of which some are behind: by several blocks where these are quick.
+    """
+    return 5.0 if block_time < 1 else min(max(block_time / 2, 1.0), 10.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import copy
 import time
 from collections import deque
@@ -46,7 +47,9 @@ PROGRESS_SECONDS = 60.0
 READ_SECONDS = 15.0
 """How long a source may take for the items of a block."""
 
-_MOST_SENT_BYTES = 4 << 20
+MOST_SENT_BYTES = 4 << 20
+"""Bytes of payloads that can be taken back block by block."""
+
 _MOST_SENT_BLOCKS = 1_024
 _RETRY_SECONDS = 0.5
 _MOST_RETRY_SECONDS = 5.0
@@ -125,7 +128,9 @@ class Feed(Generic[Item]):
         self._trouble_since: float | None = None
         self._pause = _RETRY_SECONDS
         self._progress: tuple[Block, Event] | None = None
-        self._task = asyncio.get_running_loop().create_task(self._run(), name=f"feed {follower.slug}")
+        # Of no caller's context: what it reads is the gateway's own.
+        loop, context = asyncio.get_running_loop(), contextvars.Context()
+        self._task = loop.create_task(self._run(), name=f"feed {follower.slug}", context=context)
 
     @property
     def position(self) -> Block:
@@ -257,7 +262,7 @@ class Feed(Generic[Item]):
         final = self._follower.final
         while self._sent and (
             self._sent[0].block.number <= final
-            or self._sent_bytes > _MOST_SENT_BYTES
+            or self._sent_bytes > MOST_SENT_BYTES
             or len(self._sent) > _MOST_SENT_BLOCKS
         ):
             sent = self._sent.popleft()

@@ -8,10 +8,12 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from runtime.settings import EndpointSettings
 from server.upstream.breaker import Breaker
 from server.upstream.http import Address
 from server.upstream.node_words import secrets_of
 from server.upstream.probing import HANGS
+from server.upstream.push_socket import PushAddress
 from server.upstream.transport import proxy_of
 
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ class Endpoint:
         proxy: Proxy | None = None,
         tls: ssl.SSLContext | None = None,
         is_traced: bool = False,
+        push_url: str | None = None,
         clock: Callable[[], float],
     ) -> None:
         self.label = label
@@ -72,7 +75,9 @@ class Endpoint:
         self._heavy: dict[object, float] = {}
         self.last_byte_at = -math.inf
         self.address = Address(url, _HEADERS | dict(headers or {}), proxy=proxy, tls=tls)
-        self.secrets = secrets_of(url, headers or {})
+        self.push = None if push_url is None else PushAddress(push_url, headers or {}, self.address)
+        """Where it announces new blocks, None where that is not configured."""
+        self.secrets = secrets_of((url, push_url or ""), headers or {})
         self._rate = _Bucket(rate, clock()) if rate else None
         self._paused_until = 0.0
         self._batch_items = _BATCH_ITEMS
@@ -82,6 +87,7 @@ class Endpoint:
     def from_settings(cls, settings: RemoteSettings, clock: Callable[[], float]) -> Endpoint:
         """Return the endpoint that the settings describe."""
         headers = {name: value.get_secret_value() for name, value in settings.headers.items()}
+        push_url = settings.ws_url if isinstance(settings, EndpointSettings) else None
         return cls(
             settings.label,
             settings.url.get_secret_value(),
@@ -91,6 +97,7 @@ class Endpoint:
             proxy=proxy_of(settings),
             tls=settings.tls,
             is_traced=settings.trace,
+            push_url=None if push_url is None else push_url.get_secret_value(),
             clock=clock,
         )
 

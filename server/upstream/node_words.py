@@ -18,7 +18,7 @@ from server.errors import NodeWords
 from server.upstream.jsonrpc import LONGEST_WHOLE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from server.upstream.jsonrpc import NodeError
 
@@ -50,9 +50,9 @@ _KEY = re.compile(r"(?=.*\d).{12,}|.{24,}", re.DOTALL)
 _SHORTEST_HOST = 4
 
 
-def secrets_of(url: str, headers: Mapping[str, str]) -> re.Pattern[str] | None:
-    """Return the pattern of an endpoint's host and the keys in its URL and headers; None where it has none."""
-    found = sorted({text for text in _secrets(url, headers) if text}, key=len, reverse=True)
+def secrets_of(urls: Sequence[str], headers: Mapping[str, str]) -> re.Pattern[str] | None:
+    """Return the pattern of an endpoint's hosts and the keys in its URLs and headers; None where it has none."""
+    found = sorted({text for url in urls for text in _secrets(url, headers) if text}, key=len, reverse=True)
     return re.compile("|".join(map(re.escape, found)), re.IGNORECASE) if found else None
 
 

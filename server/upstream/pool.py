@@ -29,6 +29,7 @@ from server.upstream.identity import Identity, IdentityCheck
 from server.upstream.jsonrpc import encode_call
 from server.upstream.polling import HeadPoller, HeadQuery
 from server.upstream.probing import HUNG_SECONDS, PROBE_SECONDS, Prober
+from server.upstream.pushes import Pushes
 from server.upstream.roster import Replacement, Roster
 from server.upstream.single_flight import SharedDeadline, SingleFlight
 from server.upstream.transport import Observer, PrometheusObserver, State, Transport
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from runtime.settings import RemoteSettings
     from server.upstream.connector import Answer, Connector, Payload
     from server.upstream.endpoint import Endpoint
+    from server.upstream.push_socket import PushQuery
     from server.upstream.transport import Session
     from server.upstream.verdicts import ErrorTable
 
@@ -81,15 +83,17 @@ class Pool:
         state_methods: frozenset[str] = frozenset(),
         watched: bool = True,
         growth: HeadGrowth | None = None,
+        push: PushQuery | None = None,
     ) -> None:
         self.chain = chain
         self._clock = clock
         self._observer = observer or PrometheusObserver()
         question = None if verify is None else self._encode(verify.method, verify.params)
-        self._checks = self._ask_identity, self._change
         self._roster = roster = Roster(
             partial(self._open_connector, transport=Transport(http)),
-            None if verify is None else lambda endpoint: Identity(endpoint, verify, question, *self._checks),
+            None
+            if verify is None
+            else lambda endpoint: Identity(endpoint, verify, question, self._ask_identity, self._change),
             http,
             clock,
         )
@@ -121,6 +125,7 @@ class Pool:
         self._prober = Prober(chain, self._connectors, self._identities, self._health, self._see, clock)
         if watched and (light := head or verify) is not None:
             self._prober.light = self._encode(light.method, light.params)
+        self.pushes = Pushes(chain, self._endpoints, push, verify, http, block_time, self._observer, clock)
         roster.enter([roster.open(settings) for settings in endpoints], endpoints)
         self._regroup(frozenset(), frozenset(self._by_label), hedge=hedge)
         self._in_flight: SingleFlight[Reply] = SingleFlight()
@@ -193,7 +198,8 @@ class Pool:
             )
         except TimeoutError:
             pass
-        raise DeadlineExceeded(f"{self.chain} did not answer before the deadline: {self._describe()}")
+        states = "; ".join(f"{one.label}: {one.describe()}" for one in self._endpoints) or "none is configured"
+        raise DeadlineExceeded(f"{self.chain} did not answer before the deadline: {states}")
 
     async def probe(self, method: str, params: Sequence[object], *, deadline: float | None = None) -> list[ProbeResult]:
         """Return what each endpoint answers now, in the order of the configuration; an excluded one is not asked.
@@ -202,8 +208,7 @@ class Pool:
         endpoints that fail: the error stands in their row.
         """
         call = self._encode(method, params)
-        left = PROBE_SECONDS if deadline is None else max(deadline - self._clock(), 0.0)
-        timeout = min(PROBE_SECONDS, left)
+        timeout = PROBE_SECONDS if deadline is None else min(max(deadline - self._clock(), 0.0), PROBE_SECONDS)
         return await asyncio.gather(*(self._prober.probe(endpoint, call, timeout) for endpoint in self._endpoints))
 
     def observe_head(self, endpoint: str, block: int, made_at: float | None = None) -> None:
@@ -283,6 +288,7 @@ class Pool:
         self.heads.follow(self.labels, new)
         self._polled: HeadPoller | None = self._poller if has_others and self._head is not None else None
         self._attempts.hedges = self._hedges if hedge and has_others else None
+        self.pushes.follow()
         for label in new:
             self._prober.watch(self._by_label[label])
             self._observer.opened(self.chain, label)
@@ -300,14 +306,12 @@ class Pool:
 
     def _open_connector(self, endpoint: Endpoint, transport: Transport) -> Connector[Any]:
         """Return the connector of the endpoint."""
-        identity = self._identities.get(endpoint)
         shared = self._errors, self._observer, self._numbers, self._clock
-        return Batcher(self.chain, endpoint, transport, *shared, identity)
+        return Batcher(self.chain, endpoint, transport, *shared, self._identities.get(endpoint))
 
     async def close(self) -> None:
         """Cancel everything in flight."""
-        await self._in_flight.close()
-        await self._poller.close()
+        await asyncio.gather(self._in_flight.close(), self._poller.close(), self.pushes.close())
         if self._proofs is not None:
             await self._proofs.close()
         for task in list(self._background):
@@ -315,10 +319,6 @@ class Pool:
         await asyncio.gather(*self._background, return_exceptions=True)
         await self._hedges.close()
         await self._roster.close()
-
-    def _describe(self) -> str:
-        """Return the endpoints' states by label, in a few words."""
-        return "; ".join(f"{one.label}: {one.describe()}" for one in self._endpoints) or "none is configured"
 
     def _route(
         self, method: str, call: Payload[Any], policy: CallPolicy, deadline: SharedDeadline

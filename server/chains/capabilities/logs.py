@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from runtime.operations import LATEST_BLOCK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from waypost.v1 import log_pb2, marketplace_pb2
+    from waypost.v1 import evm_pb2, log_pb2, marketplace_pb2
 
+    from server.chains.capabilities.following import Link
     from server.chains.view import ReadView
 
+
+Item = TypeVar("Item", covariant=True)
 
 LIMIT = 1000
 """Most logs of a page (contract section 8)."""
@@ -82,6 +85,39 @@ class ReadsTransfers(Protocol):
         self, blocks: BlockRange, address: str, view: ReadView, limit: int = LIMIT
     ) -> log_pb2.GetTransfersResponse:
         """Return one page of at most `limit` transfers, newest first, without its `chain`; errors as for logs."""
+        ...
+
+
+class BlockItems(Protocol[Item]):
+    """What a filter selects of each block. `key` is the filter in writing, the same for equal ones in every process."""
+
+    key: str
+
+    async def read(self, link: Link, view: ReadView) -> Sequence[Item]:
+        """Return what is selected of that very block, in its order.
+
+        Raises:
+            UpstreamUnavailable: no node returned the block's logs, or not now.
+            ResponseTooLarge: the nodes do not return so many: the filter selects too much.
+        """
+        ...
+
+
+class WatchesLogs(Protocol):
+    """Can select logs and token transfers block by block; what many filters need of a block is read once."""
+
+    def select_logs(self, addresses: Sequence[str], topics: Sequence[Sequence[str]]) -> BlockItems[evm_pb2.EvmLog]:
+        """Return the logs of these contracts with one of these topics at each position; an empty list is any.
+
+        InvalidArgument for what is no address.
+        """
+        ...
+
+    def select_transfers(self, addresses: Sequence[str], tokens: Sequence[str]) -> BlockItems[log_pb2.TokenTransfer]:
+        """Return the transfers from or to these accounts, of these tokens; an empty list is any.
+
+        InvalidArgument, field `address`, for neither, and for what is no address.
+        """
         ...
 
 

@@ -106,7 +106,7 @@ class LinkReader(FollowsBlocks):
             return BlockAnswer(link, endpoint, link.number, float(link.header.timestamp.seconds))
 
         newest = await read_newest(pool, read)
-        view.settle(newest.block, newest.endpoint)
+        view.endpoint = newest.endpoint
         return newest.answer
 
 

@@ -79,9 +79,9 @@ class Contents:
             bloom = 0
             for log in items(members["logs"]):
                 entry = read_members(log)
-                bloom |= _bits(text(entry["address"]).lower())
+                bloom |= bloom_bits(text(entry["address"]).lower())
                 for topic in texts(entry["topics"]):
-                    bloom |= _bits(topic.lower())
+                    bloom |= bloom_bits(topic.lower())
             return stated == bloom.to_bytes(256, "big")
         except (KeyError, ValueError):
             return None
@@ -98,11 +98,11 @@ class Contents:
         """
         if block == b"null" or not self.fits_block(block):
             return None
-        stated = int(text(read_members(block)["logsBloom"]), 16)
+        stated = read_bloom(block)
         bloom = 0
         for log in logs:
             for written in (log.address, *log.topics):
-                bloom |= _bits(written.lower())
+                bloom |= bloom_bits(written.lower())
         if are_all:
             return stated == bloom
         return bloom & ~stated == 0 if logs else None
@@ -112,6 +112,11 @@ class Contents:
         if fits:
             self._matches[kind, endpoint] += 1
         return fits is False and self._matches[kind, endpoint] >= FIRST_MATCHES
+
+
+def read_bloom(block: bytes) -> int:
+    """Return the bloom filter in a block's header; KeyError or ValueError where it has none."""
+    return int(text(read_members(block)["logsBloom"]), 16)
 
 
 async def check_contents(
@@ -170,8 +175,8 @@ def _head(base: int, length: int) -> bytes:
 
 
 @lru_cache(maxsize=4096)
-def _bits(written: str) -> int:
-    """Return the three bits of an address or topic in the filter, as a number of 2048 bits."""
+def bloom_bits(written: str) -> int:
+    """Return the three bits of an address or topic (lower-case hex) in the filter, as a number of 2048 bits."""
     digest = keccak(bytes.fromhex(written[2:]))
     bloom = 0
     for at in (0, 2, 4):

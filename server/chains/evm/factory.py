@@ -17,10 +17,12 @@ from server.chains.evm.contents import Contents
 from server.chains.evm.feeds import FeedReader
 from server.chains.evm.following import LinkReader
 from server.chains.evm.gas import GasReader
+from server.chains.evm.logs.block_logs import BlockLogReader
 from server.chains.evm.logs.cursor import LogWindows
 from server.chains.evm.logs.limits import LogRanges
 from server.chains.evm.logs.scan import LogScanner
 from server.chains.evm.logs.search import ContractLogReader, LogReader
+from server.chains.evm.logs.selections import LogSelector
 from server.chains.evm.logs.transfers import TransferReader
 from server.chains.evm.newest import NEWEST, NEWEST_CALL, Heights, parse_newest
 from server.chains.evm.node_errors import EvmErrors
@@ -31,9 +33,10 @@ from server.chains.evm.tokens import ApprovalReader, HoldingReader, TokenReader,
 from server.chains.evm.transactions import TransactionReader
 from server.chains.shared.chain_health import HeadReader, HeadSource
 from server.chains.shared.factory import ChainFactory, Driver, FinalizedQuery, PoolPlan
-from server.contracts.words import quantity
+from server.contracts.words import check_count, quantity
 from server.errors import NotFound
 from server.upstream import Ask, Header, HeadQuery, IdentityCheck
+from server.upstream.push_socket import PushQuery
 
 if TYPE_CHECKING:
     from server.chains.facts import ChainFacts
@@ -78,6 +81,7 @@ class EvmFactory(ChainFactory):
                 ),
                 state_methods=_STATE_METHODS,
                 finalized=finalized if "finalized" in self.facts.finality else None,
+                push=_NEW_HEADS,
             ),
         )
 
@@ -92,7 +96,9 @@ class EvmFactory(ChainFactory):
         calls, code = CallReader(chain, pool, heights), CodeReader(chain, pool, planner, cache, heights)
         blocks, transactions = BlockReader(chain, pool, cache), TransactionReader(chain, pool, cache)
         windows = LogWindows(facts.slug, pool)
-        scanner = LogScanner(facts.slug, pool, LogRanges(lambda: pool.labels), self._contents)
+        ranges = LogRanges(lambda: pool.labels)
+        scanner = LogScanner(facts.slug, pool, ranges, self._contents)
+        block_logs, units = BlockLogReader(facts.slug, pool, self._contents), TokenUnits(reads)
         readers = (
             accounts,
             heads,
@@ -111,10 +117,11 @@ class EvmFactory(ChainFactory):
             FeedReader(reads),
             LogReader(windows, scanner),
             ContractLogReader(windows, scanner),
-            TransferReader(facts, windows, scanner, TokenUnits(reads)),
+            TransferReader(facts, windows, scanner, units),
+            LogSelector(facts, pool, block_logs, ranges, cache.finality, units),
             EvmPassThrough(pool),
         )
-        return Driver(parts, readers, (planner,))
+        return Driver(parts, readers, (planner, block_logs))
 
     async def _read_header(self, ask: Ask, block: int) -> Header:
         """Return the header of a block; ValueError where the node has none."""
@@ -138,6 +145,20 @@ class _Header(msgspec.Struct, rename="camel"):
     hash: str
     parent_hash: str
     timestamp: str
+
+
+class _Announced(msgspec.Struct):
+    number: str
+    hash: str
+
+
+def _read_announced(result: bytes) -> tuple[int, str]:
+    """Return height and hash of a block that a node announces; ValueError, or msgspec's error, for what is none."""
+    found = msgspec.json.decode(result, type=_Announced)
+    return check_count(quantity(found.number)), found.hash.lower()
+
+
+_NEW_HEADS = PushQuery("eth_subscribe", ["newHeads"], "eth_subscription", _read_announced)
 
 
 def _read_number(result: bytes) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -9,7 +10,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from waypost.v1 import stream_pb2
 
 from server.chains.capabilities.following import Link
-from server.chains.evm.contents import Contents, check_contents
+from server.chains.evm.contents import Contents, check_contents, read_bloom
 from server.chains.evm.newest import NEWEST
 from server.chains.shared.links import FoundLink, LinkReads
 from server.chains.shared.validated_reads import ask_validated
@@ -67,7 +68,10 @@ class LinkReader(LinkReads):
                 return None
             if link is None or number not in (None, link.number):
                 raise ValueError("another block than the one asked for")
-            return link, self._contents.fits_block(reply.result)
+            fits = self._contents.fits_block(reply.result)
+            if fits and self._contents.has_blooms:
+                link = replace(link, bloom=read_bloom(reply.result))
+            return link, fits
 
         async def ask(policy: CallPolicy) -> tuple[tuple[Link, bool | None] | None, str]:
             found, reply = await ask_validated(

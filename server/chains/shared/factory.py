@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from server.chains.shared.finality import AskFinalized
     from server.upstream import HeadQuery, IdentityCheck
     from server.upstream.cache import Cache
+    from server.upstream.push_socket import PushQuery
     from server.upstream.transport import Observer, Session
     from server.upstream.verdicts import ErrorTable
 
@@ -39,8 +40,9 @@ class FinalizedQuery(NamedTuple):
 class PoolPlan:
     """How the endpoints of one kind are asked; `head` and `verify` are those of `Pool`.
 
-    A kind without a head query is not watched and not hedged. With `is_cached` what its readers read is cached under
-    the blocks of its heads, for good once the block is final; without a `finalized` query no block is.
+    `push` is how its nodes announce blocks. A kind without a head query is not watched and not hedged. With `is_cached`
+    what its readers read is cached under the blocks of its heads, for good once the block is final; without a
+    `finalized` query no block is.
     """
 
     kind: str
@@ -51,6 +53,7 @@ class PoolPlan:
     opens: type[Pool] = Pool
     is_cached: bool = True
     finalized: FinalizedQuery | None = None
+    push: PushQuery | None = None
 
 
 class ChainParts(NamedTuple):
@@ -147,6 +150,7 @@ class ChainFactory(ABC):
                 state_methods=plan.state_methods,
                 watched=plan.head is not None,
                 growth=None if is_local else facts.growth,
+                push=plan.push,
             )
             for plan in plans
         }

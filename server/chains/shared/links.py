@@ -35,6 +35,7 @@ class LinkReads(FollowsBlocks, ABC):
 
     def __init__(self, pool: Pool, ask_final: AskFinalized | None = None) -> None:
         self.pool = pool
+        self.pushes = pool.pushes
         self._ask_final = ask_final
 
     @abstractmethod
@@ -49,12 +50,13 @@ class LinkReads(FollowsBlocks, ABC):
         """Return the newest block of an endpoint that keeps pace; raises as `server.chains.view.read_newest`."""
 
         async def read(lagging: frozenset[str]) -> BlockAnswer[Link]:
-            steered = CallPolicy(avoid=avoid | lagging, prefer=None if view.endpoint in avoid else view.endpoint)
+            last = avoid | lagging
+            steered = CallPolicy(avoid=last, prefer=None if view.endpoint in last else view.endpoint)
             found = await self.read_newest(steered, view)
             return BlockAnswer(found.link, found.endpoint, found.link.number, found.made_at)
 
         newest = await read_newest(self.pool, read)
-        view.settle(newest.block, newest.endpoint)
+        view.endpoint = newest.endpoint
         self.pool.forks.observe(newest.endpoint, newest.block, newest.answer.hash)
         return newest.answer
 
@@ -71,7 +73,6 @@ class LinkReads(FollowsBlocks, ABC):
             raise self._missing(number) from error
         if found is None:
             raise self._missing(number)
-        view.settle(number, found.endpoint)
         return found.link
 
     async def read_final(self, view: ReadView) -> int:

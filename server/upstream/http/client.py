@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from server.upstream.failures import Failure
 from server.upstream.http.answer import DROPPED, TIMED_OUT
 from server.upstream.http.connection import Connection
-from server.upstream.http.opening import Names, Opener
+from server.upstream.http.opening import Names, Opener, Protocol
 
 if TYPE_CHECKING:
     import ssl
@@ -101,6 +101,10 @@ class Client:
         if isinstance(loan, Failure):
             return loan
         return await loan.exchange(request, deadline, limit, on_bytes)
+
+    async def open(self, origin: Origin, make: Callable[[], Protocol]) -> Protocol | Failure:
+        """Return a new connection for another protocol, which is the caller's to close, or why there is none."""
+        return await self._opener.open(origin, make)
 
     def retire(self, origin: Origin) -> None:
         """End the connections of an origin: idle ones now, the others after their answer.

@@ -235,6 +235,11 @@ class Address:
     def __repr__(self) -> str:
         return "Address()"
 
+    @property
+    def headers(self) -> Sequence[tuple[str, str]]:
+        """The headers of every request, the authentication in the URL among them."""
+        return [*self._headers.items()]
+
     def post(self, body: bytes) -> bytes:
         """Return a POST of `body` to the URL, as it is sent."""
         return b"%b%d\r\n\r\n%b" % (self._post_head, len(body), body)

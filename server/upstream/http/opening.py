@@ -9,7 +9,7 @@ import ipaddress
 import re
 import socket
 import ssl
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import aiohappyeyeballs
 from yarl import URL
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
     from aiohappyeyeballs import AddrInfoType
 
-    from server.upstream.http.connection import Connection
-
     LookUp = Callable[[str, int], Awaitable[Sequence[AddrInfoType]]]
+
+Protocol = TypeVar("Protocol", bound=asyncio.BaseProtocol)
 
 CONNECT_SECONDS = 3.0
 """How long TCP and TLS may take, all addresses of the name together."""
@@ -181,7 +181,7 @@ class Opener:
         self._tls = tls
         self._proxy = proxy
 
-    async def open(self, origin: Origin, make: Callable[[], Connection]) -> Connection | Failure:
+    async def open(self, origin: Origin, make: Callable[[], Protocol]) -> Protocol | Failure:
         """Return a new connection to the origin, through a proxy where one is set, or why there is none."""
         proxy = origin.proxy or self._proxy
         if proxy is None or proxy is DIRECT:
@@ -189,9 +189,7 @@ class Opener:
         got = await self._try_open(origin, proxy, make)
         return _THROUGH_PROXY.get(got, got) if isinstance(got, Failure) else got
 
-    async def _try_open(
-        self, origin: Origin, proxy: Proxy | None, make: Callable[[], Connection]
-    ) -> Connection | Failure:
+    async def _try_open(self, origin: Origin, proxy: Proxy | None, make: Callable[[], Protocol]) -> Protocol | Failure:
         host, port = (origin.host, origin.port) if proxy is None else (proxy.host, proxy.port)
         try:
             addresses = await self._names.resolve(host, port)
@@ -213,8 +211,8 @@ class Opener:
             return NO_CONNECTION
 
     async def _connect(
-        self, origin: Origin, proxy: Proxy | None, addresses: list[AddrInfoType], make: Callable[[], Connection]
-    ) -> Connection:
+        self, origin: Origin, proxy: Proxy | None, addresses: list[AddrInfoType], make: Callable[[], Protocol]
+    ) -> Protocol:
         while True:
             sock = await aiohappyeyeballs.start_connection(
                 addresses, happy_eyeballs_delay=_NEXT_ADDRESS_SECONDS, interleave=1, loop=self._loop
@@ -266,7 +264,7 @@ class Opener:
             sock.close()
             raise
 
-    async def _take(self, sock: socket.socket, origin: Origin, make: Callable[[], Connection]) -> Connection:
+    async def _take(self, sock: socket.socket, origin: Origin, make: Callable[[], Protocol]) -> Protocol:
         """Return the connection over a connected socket, which is the loop's from here on, to close as well."""
         tls = (origin.tls or self._tls or trusted()) if origin.scheme == "https" else None
         _, connection = await self._loop.create_connection(

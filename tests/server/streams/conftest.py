@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
 
+SLUG = "ethereum"
+BEGIN = 80
+"""The height that `node` has at first."""
+
+
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def plain_session() -> AsyncIterator[aiohttp.ClientSession]:
     async with aiohttp.ClientSession() as plain:
@@ -30,9 +35,16 @@ async def plain_session() -> AsyncIterator[aiohttp.ClientSession]:
 async def node(plain_session: aiohttp.ClientSession) -> AsyncIterator[Anvil]:
     """A chain of 80 blocks that makes one only when asked to, and calls the one 64 below the newest final."""
     node = await Anvil.start(plain_session, "--chain-id", "1")
-    await node.call("anvil_mine", hex(80))
+    await node.call("anvil_mine", hex(BEGIN))
     yield node
     node.stop()
+
+
+async def chain_of(node: Anvil, above: int) -> dict[int, str]:
+    """Return the node's blocks above a height."""
+    height = int(await node.call("eth_blockNumber"), 16)
+    blocks = [await node.call("eth_getBlockByNumber", hex(number), False) for number in range(above + 1, height + 1)]
+    return {int(block["number"], 16): block["hash"] for block in blocks}
 
 
 class Gateway:
@@ -62,3 +74,9 @@ async def open_gateway(
         await gateway.followers.close()
         await chains.close()
         await http.close()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def gateway(node: Anvil) -> AsyncIterator[Gateway]:
+    async with open_gateway(node.url) as opened:
+        yield opened

@@ -11,26 +11,14 @@ from runtime.metrics import REGISTRY
 from server.errors import UpstreamDisagrees, UpstreamUnavailable
 from server.streams.blocks import BLOCKS
 from tests.server.streams.clients import ADDED, PROGRESS, REMOVED, ROLLED_BACK, BlockClient
-from tests.server.streams.conftest import open_gateway
+from tests.server.streams.conftest import BEGIN, SLUG, chain_of, open_gateway
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from server.chains.capabilities.following import Link
     from tests.server.chains.evm.nodes import Anvil
     from tests.server.streams.conftest import Gateway
 
 pytestmark = pytest.mark.devnet
-
-SLUG = "ethereum"
-BEGIN = 80
-"""The height that the node has at first."""
-
-
-@pytest.fixture
-async def gateway(node: Anvil) -> AsyncIterator[Gateway]:
-    async with open_gateway(node.url) as opened:
-        yield opened
 
 
 async def watch(gateway: Gateway, cursor: str = "") -> BlockClient:
@@ -39,13 +27,6 @@ async def watch(gateway: Gateway, cursor: str = "") -> BlockClient:
     client.attach(gateway.followers.watch(SLUG, BLOCKS, cursor))
     await client.next()
     return client
-
-
-async def chain_of(node: Anvil, above: int) -> dict[int, str]:
-    """Return the node's blocks above a height."""
-    height = int(await node.call("eth_blockNumber"), 16)
-    blocks = [await node.call("eth_getBlockByNumber", hex(number), False) for number in range(above + 1, height + 1)]
-    return {int(block["number"], 16): block["hash"] for block in blocks}
 
 
 async def mine(gateway: Gateway, node: Anvil, blocks: int, interval: int = 12) -> None:

@@ -15,7 +15,7 @@ from tests.each import each
 
 KEY = "k3yk3yk3yk3yk3yk3y"
 SECRETS = secrets_of(
-    f"https://operator:pa55word@node.internal.example/v2/{KEY}?apikey=4b9c4b9c4b9c",
+    (f"https://operator:pa55word@node.internal.example/v2/{KEY}?apikey=4b9c4b9c4b9c",),
     {"Authorization": "Bearer t0kent0kent0ken"},
 )
 
@@ -82,7 +82,7 @@ def test_hosts_that_were_looked_up_are_taken_out() -> None:
 
 
 def test_words_of_the_url_that_are_no_keys_stay() -> None:
-    secrets = secrets_of("https://rpc.example/ext/bc/C/rpc/ethereum-mainnet", {})
+    secrets = secrets_of(("https://rpc.example/ext/bc/C/rpc/ethereum-mainnet",), {})
     words = quote_node(NodeError(None, "ethereum-mainnet has no rpc of that name", None), secrets)
     assert (words.code, words.message, words.data) == (None, "ethereum-mainnet has no rpc of that name", None)
 
@@ -103,7 +103,7 @@ def test_what_is_long_is_cut_and_stays_json() -> None:
 @each(range(3000, 4200, 7))
 def test_no_half_of_a_secret_is_left_where_a_text_is_cut(start: int) -> None:
     long_key = "s3cret" * 20
-    secrets = secrets_of(f"https://rpc.example/{long_key}", {})
+    secrets = secrets_of((f"https://rpc.example/{long_key}",), {})
     # Hidden texts shrink, so that the end of what was read comes into sight.
     text = " ".join(["https://rpc.example/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"] * 60)[:start] + " " + long_key * 3
     words = quote_node(NodeError(1, "", json.dumps(text).encode()), secrets)

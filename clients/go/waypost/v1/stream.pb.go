@@ -908,14 +908,14 @@ const file_waypost_v1_stream_proto_rawDesc = "" +
 	"\x06LATEST\x12!\n" +
 	"\x0eFINALITY_FINAL\x10\x02\x1a\r\xfa\xbaɬ\n" +
 	"\a\n" +
-	"\x05FINAL2\xa6\x05\n" +
+	"\x05FINAL2\xac\x05\n" +
 	"\rStreamService\x12r\n" +
 	"\vWatchBlocks\x12\x1e.waypost.v1.WatchBlocksRequest\x1a\x1f.waypost.v1.WatchBlocksResponse\" \xea\xbaɬ\n" +
-	"\x17*\x05\x02\x03\x04\x05\x06:\x05\x02\x03\x04\x05\x06b\aStreams\x90\x02\x010\x01\x12a\n" +
-	"\tWatchLogs\x12\x1c.waypost.v1.WatchLogsRequest\x1a\x1d.waypost.v1.WatchLogsResponse\"\x15\xea\xbaɬ\n" +
-	"\f*\x01\x02b\aStreams\x90\x02\x010\x01\x12p\n" +
-	"\x0eWatchTransfers\x12!.waypost.v1.WatchTransfersRequest\x1a\".waypost.v1.WatchTransfersResponse\"\x15\xea\xbaɬ\n" +
-	"\f*\x01\x02b\aStreams\x90\x02\x010\x01\x12s\n" +
+	"\x17*\x05\x02\x03\x04\x05\x06:\x05\x02\x03\x04\x05\x06b\aStreams\x90\x02\x010\x01\x12d\n" +
+	"\tWatchLogs\x12\x1c.waypost.v1.WatchLogsRequest\x1a\x1d.waypost.v1.WatchLogsResponse\"\x18\xea\xbaɬ\n" +
+	"\x0f*\x01\x02:\x01\x02b\aStreams\x90\x02\x010\x01\x12s\n" +
+	"\x0eWatchTransfers\x12!.waypost.v1.WatchTransfersRequest\x1a\".waypost.v1.WatchTransfersResponse\"\x18\xea\xbaɬ\n" +
+	"\x0f*\x01\x02:\x01\x02b\aStreams\x90\x02\x010\x01\x12s\n" +
 	"\rWatchBalances\x12 .waypost.v1.WatchBalancesRequest\x1a!.waypost.v1.WatchBalancesResponse\"\x1b\xea\xbaɬ\n" +
 	"\x12 \x02*\x05\x02\x03\x04\x05\x06b\aStreams\x90\x02\x010\x01\x12i\n" +
 	"\vWatchPrices\x12\x1e.waypost.v1.WatchPricesRequest\x1a\x1f.waypost.v1.WatchPricesResponse\"\x17\xea\xbaɬ\n" +

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 from waypost.v1 import evm_pb2
@@ -40,7 +40,14 @@ class PlacedEntry(NamedTuple):
     entry: LogEntry
 
 
+class _HashedEntry(LogEntry, kw_only=True, rename="camel", gc=False):
+    block_hash: str
+
+
+Entry = TypeVar("Entry", bound=LogEntry)
+
 _ENTRIES = msgspec.json.Decoder(list[LogEntry])
+_HASHED_ENTRIES = msgspec.json.Decoder(list[_HashedEntry])
 # Block number, log index, address, transaction hash, topics, data: one search over all costs a fifth of one for each.
 _MEMBERS = re.compile(
     r"0[xX][0-9a-fA-F]+ 0[xX][0-9a-fA-F]+ 0x[0-9a-fA-F]{40}(?: 0x[0-9a-fA-F]{64}){1,5} 0x(?:[0-9a-fA-F]{2})*+"
@@ -56,10 +63,39 @@ def read_entries(result: bytes | msgspec.Raw) -> list[PlacedEntry]:
         ValueError: the JSON is no list of mined logs: a member is missing or of another shape, an index is beyond all
             blocks, or the log is one that a reorganisation undid, which only subscriptions report.
     """
+    return _place(_decode(_ENTRIES, result))
+
+
+def read_block_entries(result: bytes | msgspec.Raw, number: int, block_hash: str) -> list[PlacedEntry]:
+    """Return the logs of one block out of an answer of `eth_getLogs`, each once, in their order.
+
+    Raises:
+        ValueError: as `read_entries`; one is of another block; two stand in one place.
+    """
+    entries = _decode(_HASHED_ENTRIES, result)
+    if any(entry.block_hash.lower() != block_hash for entry in entries):
+        raise ValueError("a log of another block")
+    placed = _place(entries)
+    at = dict(placed)
+    if any(place.block != number or at[place] != entry for place, entry in placed):
+        raise ValueError("logs that contradict each other")
+    return [PlacedEntry(place, at[place]) for place in sorted(at)]
+
+
+def read_range_entries(result: bytes | msgspec.Raw) -> list[tuple[PlacedEntry, str]]:
+    """Return the logs of an answer of `eth_getLogs` with the hashes of their blocks; raises as `read_entries`."""
+    entries = _decode(_HASHED_ENTRIES, result)
+    return [(placed, entry.block_hash.lower()) for placed, entry in zip(_place(entries), entries, strict=True)]
+
+
+def _decode(decoder: msgspec.json.Decoder[list[Entry]], result: bytes | msgspec.Raw) -> list[Entry]:
     try:
-        entries = _ENTRIES.decode(result)
+        return decoder.decode(result)
     except (msgspec.MsgspecError, RecursionError) as error:
         raise ValueError("not a list of mined logs") from error
+
+
+def _place(entries: Iterable[LogEntry]) -> list[PlacedEntry]:
     placed = []
     for entry in entries:
         number, index, topics = entry.block_number, entry.log_index, entry.topics

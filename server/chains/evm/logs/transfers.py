@@ -58,11 +58,11 @@ class TransferReader(ReadsTransfers):
         ]
         window = await self._windows.find(blocks, view, DEPTH)
         page = await self._scanner.read_page(window, filters, view, keep=self._is_transfer, limit=limit)
-        transfers = [_transfer(place, entry) for place, entry in page.logs]
+        transfers = [transfer_message(place, entry) for place, entry in page.logs]
         if transfers:
             units = await self._units.read((transfer.token for transfer in transfers), view.deadline)
             for transfer in transfers:
-                _count(transfer, units.get(transfer.token))
+                count_transfer(transfer, units.get(transfer.token))
         return log_pb2.GetTransfersResponse(
             address=account,
             count=len(transfers),
@@ -73,10 +73,16 @@ class TransferReader(ReadsTransfers):
         )
 
     def _is_transfer(self, entry: LogEntry) -> bool:
-        return len(entry.topics) == _TOPICS and len(entry.data) == _DATA and entry.address.lower() not in self._silent
+        return is_transfer(entry) and entry.address.lower() not in self._silent
 
 
-def _transfer(place: Place, entry: LogEntry) -> log_pb2.TokenTransfer:
+def is_transfer(entry: LogEntry) -> bool:
+    """Return whether a log that begins with `TRANSFER` is an ERC-20 transfer."""
+    return len(entry.topics) == _TOPICS and len(entry.data) == _DATA
+
+
+def transfer_message(place: Place, entry: LogEntry) -> log_pb2.TokenTransfer:
+    """Return a transfer's log as a message, without what its token counts in."""
     return log_pb2.TokenTransfer(
         token=checksum_address(entry.address),
         from_address=_address(entry.topics[1]),
@@ -93,7 +99,8 @@ def _address(topic: str) -> str:
     return checksum_address("0x" + topic[-40:])
 
 
-def _count(transfer: log_pb2.TokenTransfer, unit: TokenUnit | None) -> None:
+def count_transfer(transfer: log_pb2.TokenTransfer, unit: TokenUnit | None) -> None:
+    """Add what the token counts in, where that is known."""
     if unit is None:
         return
     if unit.symbol is not None:
