@@ -12,6 +12,7 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
+from runtime.listening import ask_for_descriptors
 from runtime.logs import configure_logs
 
 if TYPE_CHECKING:
@@ -109,6 +110,7 @@ def run_process(main: Callable[[Stop], Awaitable[int]], log: LogSettings, *, say
     After a second signal the process ends as soon as `main` has returned, without waiting for anything else.
     """
     configure_logs(log)
+    ask_for_descriptors()
     is_stopped = False
 
     async def run() -> int:

@@ -12,6 +12,9 @@ from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import TYPE_CHECKING
 
+if sys.platform != "win32":
+    import resource
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -71,6 +74,23 @@ def sockets_at(port: int) -> Iterator[tuple[socket.socket, bool]]:
             is_tcp = duplicate.family in {socket.AF_INET, socket.AF_INET6} and duplicate.type == socket.SOCK_STREAM
             if is_tcp and duplicate.getsockname()[1] == port:
                 yield duplicate, bool(duplicate.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
+
+
+MOST_DESCRIPTORS = 1 << 16
+
+
+def ask_for_descriptors() -> None:
+    """Let this process have 65,536 files open, or as many as its system allows it to ask for.
+
+    Connections are files, and the usual limit of 1,024 is for programs that cannot count further (select).
+    """
+    if sys.platform == "win32":
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, MOST_DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 _IPV6_PREFIX = 64

@@ -12,7 +12,8 @@ CHART = ROOT / "deploy/helm/waypost"
 RENDERED = ROOT / "tests/deploy/rendered.yaml"
 VALUES = (
     "database.existingSecret=db,redis.existingSecret=redis,secrets.existingSecret=files,autoscaling.enabled=true,"
-    "autoscaling.inFlight.target=100,networkPolicy.enabled=true,podMonitor.enabled=true"
+    "autoscaling.inFlight.target=100,networkPolicy.enabled=true,podMonitor.enabled=true,ingress.enabled=true,"
+    "ingress.host=api.example.org,ingress.grpcHost=grpc.example.org,ingress.tlsSecret=tls"
 )
 """Everything that the chart can make."""
 

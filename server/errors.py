@@ -55,7 +55,8 @@ if TYPE_CHECKING:
 class NodeWords(NamedTuple):
     """What a node wrote in its error object, as callers may read it: `data` is JSON, None where it gave none.
 
-    `is_refusal`: the error is about the call, and not about how the node is. `whole` returns the same without cuts, of
+    `is_refusal`: the error is about the call, and not about how the node is. `status` is the HTTP status of a REST
+    endpoint, whose whole answer `data` is then, 0 otherwise. `whole` returns the same without cuts, of
     so many bytes: `size`.
     """
 
@@ -63,6 +64,7 @@ class NodeWords(NamedTuple):
     message: str
     data: bytes | None
     is_refusal: bool = True
+    status: int = 0
     whole: Callable[[], NodeWords] | None = None
     size: int = 0
 

@@ -21,13 +21,17 @@ from runtime.metrics import count_http_request
 from runtime.operations import load_operations, load_watches
 from runtime.tracing import installed
 from transcoder.calls import Admission, check_key, missing_key, over_quota, quota_headers
-from transcoder.chain_rpc import CHAIN_PATH, ChainRpc
+from transcoder.chain_rpc import CHAIN_PATH, ChainRpc, print_failure
+from transcoder.chain_sockets import ChainSockets, ChainSpeaker
 from transcoder.connections import Connections
 from transcoder.discover import Discovery
-from transcoder.dispatch import MIRRORED, Batch, Index
+from transcoder.dispatch import Batch, Index
 from transcoder.errors import Failure, internal
 from transcoder.exchange import (
+    CHAIN_ROUTE,
     REQUEST_ID,
+    REST_ROUTE,
+    ROUTE,
     SERVER,
     SOCKET_ROUTE,
     STREAM_ROUTE,
@@ -39,17 +43,23 @@ from transcoder.exchange import (
     wants_fresh,
 )
 from transcoder.messages import DEMO, Messages
-from transcoder.pages import JSON, Pages, accepts_gzip, base_of, document_response, vary_by_coding
+from transcoder.pages import JSON, Pages, base_of, vary_by_coding
 from transcoder.requests import (
     NULL,
     SMALL,
     BodyReader,
     OpenBodies,
-    arrived,
-    outline,
     unacceptable,
 )
-from transcoder.responses import WholeResponse, closing, error_response, seconds, status_of
+from transcoder.responses import (
+    WholeResponse,
+    closing,
+    error_response,
+    refused_response,
+    single_response,
+    status_of,
+    whole_response,
+)
 from transcoder.server_sent_events import EventStreams
 from transcoder.sockets import Sockets
 from transcoder.subscriptions import ApiSpeaker
@@ -61,10 +71,8 @@ if TYPE_CHECKING:
 
     from runtime.settings import HttpSettings
     from runtime.tracing import Tracer
-    from transcoder.dispatch import Answer
     from transcoder.kept import KeptAnswers
-    from transcoder.pages import Parts
-    from transcoder.sockets import Socket
+    from transcoder.sockets import Socket, Speaker
 
 ANSWER: web.AppKey[Callable[[Any], Awaitable[web.StreamResponse]]] = web.AppKey("answer")
 """The application's only handler, for a server that needs no routing."""
@@ -144,6 +152,7 @@ class JsonRpcApp:
         self._admission = Admission(channel)
         self._batch = Batch(Index((*load_operations(), *load_watches()), channel, kept), self.discovery)
         self._chain_rpc = ChainRpc(channel)
+        self._chain_sockets = ChainSockets(channel, self._chain_rpc)
         self._pages = Pages(self._admission, self.discovery, is_stopping, workers, generation)
         self._clients = clients
         self._cors = Cors(settings.cors_origins)
@@ -164,7 +173,7 @@ class JsonRpcApp:
 
     def traced(self, tracer: Tracer) -> Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]:
         """Return a `handle` that puts a span around each request to the API, of which its calls are part."""
-        handle, self._exchange = trace_requests(tracer, self.handle, _API.fullmatch)
+        handle, self._exchange = trace_requests(tracer, self.handle, _route_of)
         return handle
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -182,11 +191,13 @@ class JsonRpcApp:
             is_usual = hdrs.EXPECT not in given and request.version >= HttpVersion11
             broken = None if is_usual else unacceptable(request)
             api = _API.fullmatch(path)
-            chain = CHAIN_PATH.fullmatch(path) if api is None else None
-            calls = self._batch if chain is None else self._chain_rpc.of(chain[2], exchange)
             if broken is not None:
                 response = closing(error_response(*broken, exchange, headers))
-            elif (route := api or chain) is None:
+            elif api is None and (chain := CHAIN_PATH.fullmatch(path)) is not None:
+                if hdrs.UPGRADE in given and request.method == hdrs.METH_GET and chain["rest"] is None:
+                    return await self._stay_open(request, chain, exchange, headers)
+                response = await self._serve_chain(request, chain, exchange, headers, began)
+            elif api is None:
                 place = _OPEN.fullmatch(path)
                 if place is None:
                     response = await self._page(request, path, exchange, headers)
@@ -199,10 +210,7 @@ class JsonRpcApp:
                 message = "send JSON-RPC 2.0 requests with POST"
                 response = self._not_allowed(request, "POST", message, exchange, headers)
             else:
-                try:
-                    response = await self._post(request, route[1], calls, exchange, headers, began)
-                except Failure as failure:
-                    response = await _refused(request, failure, calls, exchange, headers, began)
+                response = await self._post(request, api[1], self._batch, exchange, headers, began)
         except ConnectionError:
             raise  # the client disconnected while it was sending
         except Exception:
@@ -210,6 +218,40 @@ class JsonRpcApp:
             response = error_response(internal(), 500, exchange, headers)
         count_http_request(response.status)
         return response
+
+    async def _serve_chain(
+        self,
+        request: web.BaseRequest,
+        place: re.Match[str],
+        exchange: Exchange,
+        headers: dict[str, str],
+        began: float,
+    ) -> web.Response:
+        """Answer a request to a chain's own interface: its JSON-RPC by POST, its REST gateway by GET."""
+        key, chain = place["key"], place["chain"]
+        if place["rest"] is not None:
+            call = self._chain_rpc.below(chain, request.rel_url.raw_path_qs[place.start("rest") :], exchange)
+            if request.method == hdrs.METH_GET:
+                return await self._get(request, key, call, exchange, headers)
+            message = "this is a path of the chain's REST gateway, of which GETs are passed on; POST JSON-RPC above it"
+            return self._not_allowed(request, "GET", message, exchange, headers)
+        calls = self._chain_rpc.of(chain, exchange)
+        if request.method == hdrs.METH_POST:
+            return await self._post(request, key, calls, exchange, headers, began)
+        message = "POST JSON-RPC 2.0 requests of the chain here, or open a WebSocket"
+        return self._not_allowed(request, "POST", message, exchange, headers)
+
+    async def _get(
+        self, request: web.BaseRequest, segment: str, calls: Batch, exchange: Exchange, headers: dict[str, str]
+    ) -> web.Response:
+        """Answer a request that is its path and query alone."""
+        try:
+            await self._check_caller(request, segment, exchange, headers)
+            base = partial(self._base, request)
+            answer = await self._messages.answer(calls, segment, b"", None, exchange, headers, base, request.protocol)
+        except Failure as failure:
+            return error_response(failure, status_of(failure), exchange, headers)
+        return single_response(answer, request, headers)
 
     async def _post(
         self,
@@ -220,19 +262,26 @@ class JsonRpcApp:
         headers: dict[str, str],
         began: float,
     ) -> web.Response:
-        """Answer a request to the API, or to a chain, by what makes its `calls`.
+        """Answer a request to the API, or to a chain, by what makes its `calls`."""
+        try:
+            return await self._read_and_answer(request, segment, calls, exchange, headers, began)
+        except Failure as failure:
+            return await refused_response(request, failure, calls, exchange, headers, began)
 
-        Raises Failure for one that is refused before its body is read.
-        """
-        if not segment:
-            raise missing_key()
+    async def _read_and_answer(
+        self,
+        request: web.BaseRequest,
+        segment: str | None,
+        calls: Batch,
+        exchange: Exchange,
+        headers: dict[str, str],
+        began: float,
+    ) -> web.Response:
+        """Answer as `_post` does. Raises Failure for what is refused before its body is read."""
+        segment = await self._check_caller(request, segment, exchange, headers)
         if segment == DEMO:
-            await self._check_demo(request, exchange, headers)
             bodies, owner = self._demo_bodies, client_network(exchange.client)
         else:
-            if self._admission.known.get(segment, 0.0) <= monotonic():
-                check_key(segment)
-                await self._admission.find(segment, exchange)
             bodies, owner = self._bodies, segment
         self._messages.check_room(segment)
         content, broken, soon = await bodies.items(request, owner, began, calls.most_items)
@@ -248,8 +297,21 @@ class JsonRpcApp:
             identity = NULL if broken or not soon or isinstance(content, list) else calls.identity_of(content)
             response = error_response(failure, status_of(failure), exchange, headers, identity)
             return response if soon and request.content.is_eof() else closing(response)
-        response = _single(answer, request, headers)
+        response = single_response(answer, request, headers)
         return response if broken is None or request.content.is_eof() else closing(response)
+
+    async def _check_caller(
+        self, request: web.BaseRequest, segment: str | None, exchange: Exchange, headers: dict[str, str]
+    ) -> str:
+        """Return the key's path segment, where it may be the key of a caller. Raises Failure (401, 429, 503)."""
+        if not segment:
+            raise missing_key()
+        if segment == DEMO:
+            await self._check_demo(request, exchange, headers)
+        elif self._admission.known.get(segment, 0.0) <= monotonic():
+            check_key(segment)
+            await self._admission.find(segment, exchange)
+        return segment
 
     async def _check_demo(self, request: web.BaseRequest, exchange: Exchange, headers: dict[str, str]) -> None:
         """Look at the client's quota before its body is read, unless that has come already. Raises Failure (429)."""
@@ -264,14 +326,16 @@ class JsonRpcApp:
         self, request: web.BaseRequest, place: re.Match[str], exchange: Exchange, headers: dict[str, str]
     ) -> web.StreamResponse:
         """Serve a socket or an event stream until its end."""
-        key, watch = place["key"], place["watch"]
+        key, watch, chain = place["key"], place.groupdict().get("watch"), place.groupdict().get("chain")
+        if chain is not None:
+            exchange.print_failure = print_failure
         if self._tracer is not None:
-            route = SOCKET_ROUTE if watch is None else STREAM_ROUTE
+            route = CHAIN_ROUTE if chain is not None else SOCKET_ROUTE if watch is None else STREAM_ROUTE
             exchange.trace(self._tracer.start_http(request.method, route, request.headers.get("traceparent")))
         try:
             if watch is not None:
                 return await self._event_streams.serve(request, key, watch, exchange, headers)
-            return await self._sockets.serve(request, key, exchange, headers, partial(self._speaker, request))
+            return await self._sockets.serve(request, key, exchange, headers, partial(self._speaker, request, chain))
         except Refusal as refusal:
             answered(exchange, refusal.status)
             return error_response(refusal.failure, refusal.status, exchange, headers)
@@ -285,8 +349,11 @@ class JsonRpcApp:
                 # The client has gone, or a defect is answered.
                 exchange.span.end({})
 
-    def _speaker(self, request: web.BaseRequest, socket: Socket, segment: str) -> ApiSpeaker:
+    def _speaker(self, request: web.BaseRequest, chain: str | None, socket: Socket, segment: str) -> Speaker:
         base = partial(self._base, request)
+        if chain is not None:
+            shared = self._chain_sockets
+            return ChainSpeaker(socket, segment, chain, shared, self._messages, self._admission, base, request.protocol)
         return ApiSpeaker(
             socket, segment, self._messages, self._batch, self._admission, self._watches, base, request.protocol
         )
@@ -305,7 +372,7 @@ class JsonRpcApp:
         headers.update(page.headers)
         if hdrs.ETAG in page.headers:
             vary_by_coding(headers)
-        return _response(page.body, page.status, request, headers)
+        return whole_response(page.body, page.status, request, headers)
 
     def _base(self, request: web.BaseRequest) -> str:
         return base_of(request, behind_proxy=self._clients.trusts_peer(request))
@@ -321,40 +388,12 @@ class JsonRpcApp:
         return error_response(Failure(400, "INVALID_REQUEST", message), 405, exchange, headers)
 
 
-async def _refused(
-    request: web.BaseRequest,
-    failure: Failure,
-    calls: Batch,
-    exchange: Exchange,
-    headers: dict[str, str],
-    began: float,
-) -> web.Response:
-    """Return the answer of a request whose body was not requested; it has the id if the body is there all the same."""
-    body, identity = await arrived(request, began), NULL
-    if body is not None:
-        try:
-            content = outline(body, calls.most_items)
-            identity = NULL if isinstance(content, list) else calls.identity_of(content)
-        except Failure:
-            pass  # what has no shape has no id
-    response = error_response(failure, status_of(failure), exchange, headers, identity)
-    return response if body is not None else closing(response)
-
-
-def _single(answer: Answer, request: web.BaseRequest, headers: dict[str, str]) -> web.Response:
-    if answer.headers:
-        headers.update(answer.headers)
-    if answer.retry_after_ms and answer.status in MIRRORED:
-        headers[hdrs.RETRY_AFTER] = seconds(answer.retry_after_ms)
-    return _response(answer.body, answer.status, request, headers)
-
-
-def _response(
-    body: bytes | Parts | None, status: int, request: web.BaseRequest, headers: dict[str, str]
-) -> web.Response:
-    if body is None:
-        headers.pop(hdrs.CONTENT_TYPE, None)
-    elif not isinstance(body, bytes):
-        compressed = accepts_gzip(request.headers.get(hdrs.ACCEPT_ENCODING))
-        return document_response(body, status, headers, compressed=compressed)
-    return WholeResponse(body, status, headers)
+def _route_of(request: web.BaseRequest) -> str | None:
+    """Return the route of a request that is answered as a whole; sockets and streams have spans of their own."""
+    path, method = request.rel_url.raw_path, request.method
+    if method == hdrs.METH_POST and _API.fullmatch(path):
+        return ROUTE
+    chain = CHAIN_PATH.fullmatch(path)
+    if chain is not None and method == hdrs.METH_POST:
+        return CHAIN_ROUTE
+    return REST_ROUTE if chain is not None and chain["rest"] is not None and method == hdrs.METH_GET else None

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 from grpc.aio import AioRpcError, UsageError
+from waypost.v1.common_pb2 import NativeJson
 from waypost.v1.raw_pb2 import ChainRpcRequest, ChainRpcResponse
 
 from runtime.operations import load_operations
-from transcoder.calls import failure_of, given_up
+from transcoder.calls import begin, failure_of, finish, given_up
 from transcoder.dispatch import SLACK, Answer, Batch, Started, defect, refused
-from transcoder.errors import JSONRPC_CODES, Failure, printable
+from transcoder.errors import DOMAIN, JSONRPC_CODES, Failure, clipped, printable
 from transcoder.requests import NULL, InvalidItem, identity_of, read_item
 
 if TYPE_CHECKING:
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 
     from transcoder.exchange import Exchange
 
-CHAIN_PATH = re.compile(r"/([^/]*)/rpc/([^/]+)")
-"""The path of a chain's own JSON-RPC: key, chain."""
+CHAIN_PATH = re.compile(r"/(?P<key>[^/]*)/rpc/(?P<chain>[^/]+)(?P<rest>/.+)?")
+"""The path of a chain's own JSON-RPC: key, chain; `rest` is that of its REST gateway below."""
 OPERATION = "chainRpc"
 MOST_ITEMS = 100
 
@@ -41,6 +42,10 @@ _CODES = {401: -32001, 429: -32005, 500: -32603, 503: -32603}
 _OTHERWISE = -32000
 # Where a node gives no integer.
 _NO_CODE = -32000
+# Numbers of `google.rpc.Code` by the contract's.
+_STATUS_CODES = {400: 3, 401: 16, 404: 5, 429: 8, 500: 13, 503: 14}
+_NOT_THERE = frozenset({"NOT_SUPPORTED", "NOT_AVAILABLE"})
+_ERROR_INFO = "type.googleapis.com/google.rpc.ErrorInfo"
 _UNKNOWN_CHAIN = "CHAIN_UNKNOWN"
 # Notifications are answered as well, and without an id, where their caller may not call.
 _REFUSED = frozenset({401, 429})
@@ -62,6 +67,23 @@ class ChainRpc:
         """Return what makes the calls of a request to the chain; failures of the request are printed as they are."""
         exchange.print_failure = print_failure
         return ChainCalls(self._call, self._timeout, chain)
+
+    def below(self, chain: str, path: str, exchange: Exchange) -> RestCall:
+        """Return what makes the one call of a GET, of path and query; failures of the request are printed as its."""
+        exchange.print_failure = print_rest_failure
+        return RestCall(self._call, self._timeout, chain, path)
+
+    async def ask(self, chain: str, method: str, params: bytes, exchange: Exchange) -> bytes:
+        """Return the JSON of a node's result to a call on behalf of the exchange's caller.
+
+        Raises Failure; what the node itself refuses is one of the method (field `method`) or a 503.
+        """
+        request = ChainRpcRequest(chain=chain, method=method, params=NativeJson(json=params.decode()), node_errors=True)
+        response = await finish(begin(self._call, request, self._timeout, exchange))
+        if response.HasField("failure"):
+            raise Failure(503, "UPSTREAM_UNAVAILABLE", f"the nodes of {chain} refused {method}")
+        text: str = response.result.json
+        return text.encode()
 
 
 @dataclass(slots=True)
@@ -106,8 +128,11 @@ class ChainCalls(Batch):
         try:
             response: ChainRpcResponse = await started.call
         except (AioRpcError, asyncio.CancelledError) as error:
-            return _failed(failure_of(error), identity, exchange, is_old=is_old)
-        except Failure as failure:
+            failure = failure_of(error)
+            if _code_of(failure) == _NOT_PASSED_ON:
+                # Clients tell by these words that a node lacks a method, and do without it.
+                why = failure.message.removeprefix("method: ")
+                failure.message = f"the method {clipped(started.name)} does not exist here: {why}"
             return _failed(failure, identity, exchange, is_old=is_old)
         except Exception:
             return defect(started.name, identity, exchange)
@@ -119,6 +144,57 @@ class ChainCalls(Batch):
         if is_old:
             return Answer(b"".join((b'{"result":', result, b',"error":null,"id":', identity, b"}")))
         return Answer(b"".join((b'{"jsonrpc":"2.0","id":', identity, b',"result":', result, b"}")))
+
+
+class RestCall(Batch):
+    """Executes a GET of a chain's REST gateway; what the request's body holds is no part of it."""
+
+    def __init__(self, call: Any, timeout: float, chain: str, path: str) -> None:
+        self._call = call
+        self._timeout = timeout
+        self._request = ChainRpcRequest(chain=chain, method="GET", rest_path=path)
+
+    def begin(self, raw: bytes | msgspec.Raw, exchange: Exchange, base: Callable[[], str]) -> Started | Answer:
+        """Begin the call; return its answer where the channel is closed."""
+        try:
+            call = self._call(self._request, timeout=self._timeout, metadata=exchange.metadata)
+        except UsageError:
+            return refused(given_up(), NULL, exchange)
+        return Started(None, call, NULL)
+
+    async def _finish(self, started: Started, exchange: Exchange) -> Answer:
+        try:
+            response: ChainRpcResponse = await started.call
+        except (AioRpcError, asyncio.CancelledError) as error:
+            failure = failure_of(error)
+        except Exception:
+            return defect(OPERATION, NULL, exchange)
+        else:
+            if response.HasField("failure"):
+                return _rest_failure(response.failure)
+            return Answer(response.result.json.encode())
+        answer = refused(failure, NULL, exchange)
+        answer.status = _rest_status(failure)
+        return answer
+
+
+def _rest_failure(failure: NodeFailure) -> Answer:
+    """Return what a node's REST gateway refused, as it wrote that."""
+    if failure.HasField("data"):
+        return Answer(failure.data.json.encode(), failure.http_status)
+    body = {"code": failure.code, "message": printable(failure.message), "details": []}
+    return Answer(orjson.dumps(body), failure.http_status)
+
+
+def _rest_status(failure: Failure) -> int:
+    return 501 if failure.reason in _NOT_THERE else failure.code
+
+
+def print_rest_failure(failure: Failure, _: bytes, request_id: str) -> bytes:
+    """Return a failure of the gateway's own as the SDK's REST gateway prints one: `google.rpc.Status` as JSON."""
+    code = 12 if failure.reason in _NOT_THERE else _STATUS_CODES.get(failure.code, 2)
+    detail = {"@type": _ERROR_INFO, "reason": failure.reason, "domain": DOMAIN, "metadata": failure.data(request_id)}
+    return orjson.dumps({"code": code, "message": printable(failure.message), "details": [detail]})
 
 
 def print_failure(failure: Failure, identity: bytes, request_id: str, *, is_old: bool = False) -> bytes:

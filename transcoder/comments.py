@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from runtime.operations import load_operations, read_file_set
+from runtime.operations import load_operations, load_watches, read_file_set
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +31,8 @@ def load_comments() -> dict[str, str]:
     enum value includes its enum's. Raises FileNotFoundError without generated/descriptors.binpb.
     """
     written, members = _read()
-    methods = {operation.method.name: operation.name for operation in load_operations()}
+    operations = (*load_operations(), *load_watches())
+    methods = {operation.method.name: operation.name for operation in operations}
     # A name that several messages write differently is left to those that have it.
     everywhere = {name: only for name, (only, *others) in _writings(members).items() if not others}
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from waypost_internal.v1 import publication_pb2
 
-from runtime.operations import load_operations
+from runtime.operations import load_operations, load_watches
 from transcoder.calls import begin, finish
 from transcoder.openrpc import openrpc
 from transcoder.pages import Shared
@@ -57,7 +57,8 @@ class Document:
 def operations_document(profile: str) -> Document:
     """Return the document of all available operations with the examples of a profile, but for published methods."""
     operations = [one for one in load_operations() if one.available and not one.stands_for_many]
-    return Document(orjson.dumps(openrpc(operations, _BASE, profile=profile)))
+    watches = [one for one in load_watches() if one.available]
+    return Document(orjson.dumps(openrpc(operations, _BASE, profile=profile, watches=watches)))
 
 
 def apps_document(published: Sequence[publication_pb2.Publication], profile: str) -> Document:

@@ -20,6 +20,7 @@ from transcoder.discover import DISCOVER, Discovered
 from transcoder.errors import Failure, clipped, internal
 from transcoder.exchange import ANSWER_HEADERS, COST
 from transcoder.kept import Asked, KeptMethod
+from transcoder.openrpc import SUBSCRIBE, UNSUBSCRIBE
 from transcoder.params import parameters_reader
 from transcoder.render import result_renderer
 from transcoder.requests import MOST_ITEMS, NULL, InvalidItem, Item, identity_of, read_item
@@ -46,8 +47,6 @@ SLACK = 0.5
 LEAST_REPEATED = 512
 MOST_REPEATED = 256 * 1024
 CHAIN = "chain"
-SUBSCRIBE, UNSUBSCRIBE = "subscribe", "unsubscribe"
-"""Methods of sockets alone, by themselves."""
 
 
 class DuplicateName(ValueError):

@@ -88,14 +88,18 @@ ROUTE = "/{key}/v1"
 """The API's path as traces name it: a key in it stays out of them."""
 SOCKET_ROUTE = ROUTE + "/ws"
 STREAM_ROUTE = ROUTE + "/stream/{watch}"
+CHAIN_ROUTE = "/{key}/rpc/{chain}"
+REST_ROUTE = CHAIN_ROUTE + "/{path}"
 
 
 def trace_requests(
-    tracer: Tracer, handle: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]], is_api: Callable[[str], object]
+    tracer: Tracer,
+    handle: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]],
+    route_of: Callable[[web.BaseRequest], str | None],
 ) -> tuple[Callable[[web.BaseRequest], Awaitable[web.StreamResponse]], Callable[..., Exchange]]:
     """Return a `handle` that puts a span around each request to the API, and what makes exchanges that are part of it.
 
-    `is_api` returns whether a path is the API's, by being true.
+    `route_of` returns the path of a request to the API without what its caller wrote there, None for any other.
     """
     running: ContextVar[Span | None] = ContextVar("waypost_http_span", default=None)
 
@@ -107,10 +111,11 @@ def trace_requests(
         return exchange
 
     async def traced(request: web.BaseRequest) -> web.StreamResponse:
-        if request.method != "POST" or not is_api(request.rel_url.raw_path):
+        route = route_of(request)
+        if route is None:
             running.set(None)
             return await handle(request)
-        span = tracer.start_http(request.method, ROUTE, request.headers.get("traceparent"))
+        span = tracer.start_http(request.method, route, request.headers.get("traceparent"))
         running.set(span)
         ended: dict[str, str | int] = {}
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from runtime.operations import load_operations
+from runtime.operations import load_operations, load_watches
 from transcoder.fields import fields_of
 from transcoder.openrpc import APPS, PATH, service_of, summary_of
 from transcoder.params import documented_order
@@ -25,6 +25,13 @@ JSON-RPC: POST {_BASE}/<API_KEY>/v1 with
 or up to 50 such requests in an array. The key `demo` needs no registration and takes one request per second. A result
 is {{"data":...}}. Parameters are given by name, or by position in the order shown below; `?` marks those that may be
 left out, `[...]` an array of objects, each with these members.
+
+Programs written for nodes (viem, ethers, web3.py, starknet.js, ...): {_BASE}/<API_KEY>/rpc/<chain> is a chain's own
+JSON-RPC, read methods alone, with the node's own errors.
+
+Streams (`watch...` below) are not posted: GET {_BASE}/<API_KEY>/v1/stream/watchBlocks?chain=ethereum sends events
+(server-sent events; `Last-Event-ID` or `?cursor=` goes on after one), and the WebSocket {_BASE}/<API_KEY>/v1/ws takes
+{{"jsonrpc":"2.0","id":1,"method":"subscribe","params":["watchBlocks",{{"chain":"ethereum"}}]}} beside all operations.
 
 gRPC: the operation's rpc in package waypost.v1, described by server reflection, with the key as metadata `x-api-key`.
 
@@ -51,7 +58,7 @@ def llms_text(base: str) -> str:
 def _text() -> str:
     schemas = Schemas("mainnet")
     services: dict[str, list[str]] = {}
-    for operation in load_operations():
+    for operation in (*load_operations(), *load_watches()):
         if operation.available:
             line = f"- {_signature(operation)}: {summary_of(operation, schemas)[0]}"
             services.setdefault(service_of(operation), []).append(line)

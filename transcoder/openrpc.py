@@ -52,18 +52,26 @@ ALWAYS = (
 WITH_CHAIN = ("CHAIN_UNKNOWN", "CHAIN_UNSUPPORTED", "NOT_AVAILABLE", "NOT_FOUND")
 WHEN_CALLED = ("REVERTED", "OVERLOADED", "RANGE_TOO_LARGE", "ARCHIVE_REQUIRED")
 
+SUBSCRIBE, UNSUBSCRIBE, NOTIFICATION = "subscribe", "unsubscribe", "subscription"
+"""Methods of sockets alone, the first two by themselves and in no batch, the last one of what they send."""
+
 # The page of this document, and what it takes for that of the published contract methods.
 PATH = "/openrpc.json"
 APPS = "apps=all"
 
 
 def openrpc(
-    operations: Iterable[Operation], base: str, published: Sequence[Publication] | None = None, *, profile: str
+    operations: Iterable[Operation],
+    base: str,
+    published: Sequence[Publication] | None = None,
+    *,
+    profile: str,
+    watches: Sequence[Operation] = (),
 ) -> Document:
     """Return the document for operations served at a base URL (`http://host:port`, no trailing slash).
 
     Where an operation stands for many names, the `published` ones are described; None describes the pattern itself.
-    Examples are those of the profile, `mainnet` or `devnet`.
+    The `watches` are described under `subscribe`. Examples are those of the profile, `mainnet` or `devnet`.
     """
     schemas = Schemas(profile)
     methods: list[Document] = []
@@ -77,6 +85,10 @@ def openrpc(
             "name": service_of(operation),
             "description": schemas.comment(operation.service),
         }
+    if watches:
+        methods += _socket_methods(watches, schemas)
+        service = watches[0].service
+        tags[service_of(watches[0])] = {"name": service_of(watches[0]), "description": schemas.comment(service)}
     other, what = (
         (PATH, "The operations") if published is not None else (f"{PATH}?{APPS}", "The published contract methods")
     )
@@ -145,6 +157,119 @@ def _served(operation: Operation) -> Document:
         "x-service": operation.service,
         "x-grpc": operation.path,
         "x-cost": operation.cost,
+    }
+
+
+def _socket_methods(watches: Sequence[Operation], schemas: Schemas) -> list[Document]:
+    """Return what a WebSocket takes besides the operations. OpenRPC has no streams: `x-` members describe them."""
+    described: Document = {}
+    forms: list[Document] = []
+    for watch in watches:
+        summary, rest = summary_of(watch, schemas)
+        request = watch.request.DESCRIPTOR
+        example = {field.json: schemas.example(field) for field in fields_of(request) if field.options.required}
+        params = titled({"description": f"Of {watch.name}.", **schemas.item(request)}, f"ParamsOf{pascal(watch.name)}")
+        forms.append(params)
+        described[watch.name] = {
+            "summary": summary,
+            "description": rest,
+            "x-grpc": watch.path,
+            "x-families": sorted(watch.available),
+            "x-event-stream": f"/${{key}}/v1/stream/{watch.name}",
+            "params": params,
+            "example": example,
+            # Tools resolve no references in `x-` members.
+            "event": schemas.reference(watch.response.DESCRIPTOR)["$ref"],
+        }
+    by_position = {
+        "title": "ParamsByPosition",
+        "description": "The same values in their order.",
+        "type": "array",
+        "items": {},
+    }
+    name = {
+        "name": "watch",
+        "description": "What to watch.",
+        "required": True,
+        "schema": {"title": "WatchName", "type": "string", "enum": list(described)},
+    }
+    params = {
+        "name": "params",
+        "description": "Parameters of the watch, as operations take theirs.",
+        "required": False,
+        "schema": {"title": "ParamsOfWatch", "anyOf": [*forms, by_position]},
+    }
+    first = next(iter(described))
+    text = {"title": "Subscription", "type": "string", "description": "Names the subscription on its socket."}
+    subscribe = {
+        "name": SUBSCRIBE,
+        **_on_socket(watches[0]),
+        "summary": "Begins to send the events of a watch as notifications.",
+        "description": "Over the WebSocket alone. The answer names the subscription; notifications have the method"
+        f" `{NOTIFICATION}` and say which one they are of.",
+        "paramStructure": "either",
+        "params": [name, params],
+        "result": {"name": NOTIFICATION, "schema": text},
+        "errors": _references("errors", *ALWAYS, *WITH_CHAIN, "METHOD_UNKNOWN", "CURSOR_TOO_OLD"),
+        "examples": [
+            {
+                "name": first,
+                "params": [
+                    {"name": "watch", "value": first},
+                    {"name": "params", "value": described[first]["example"]},
+                ],
+            }
+        ],
+        "x-watches": described,
+        "x-notification": {"method": NOTIFICATION, "params": _notification(text)},
+    }
+    unsubscribe = {
+        "name": UNSUBSCRIBE,
+        **_on_socket(watches[0]),
+        "summary": "Ends a subscription of the same socket.",
+        "description": "Over the WebSocket alone; false where there is none of that name, or none any more.",
+        "paramStructure": "either",
+        "params": [
+            {"name": "subscription", "description": "What subscribe answered.", "required": True, "schema": text}
+        ],
+        "result": {"name": "ended", "schema": {"title": "Ended", "type": "boolean"}},
+        "errors": _references("errors", "INVALID_ARGUMENT", "RATE_LIMITED"),
+    }
+    return [subscribe, unsubscribe]
+
+
+def _on_socket(watch: Operation) -> Document:
+    return {"tags": _references("tags", service_of(watch)), "x-transport": "websocket", "x-path": "/${key}/v1/ws"}
+
+
+def _notification(subscription: Document) -> Document:
+    """Return what `params` of a notification are: an event, or why there are no more."""
+    common = {"subscription": subscription}
+    cursor = {"title": "Cursor", "type": "string", "description": "Where to go on; none of streams of values."}
+    event = {"title": "Event", "type": "object", "description": "As `event` of the watch in `x-watches` refers to."}
+    error = {
+        "title": "Error",
+        "type": "object",
+        "description": "As answers have it; `data.cursor` says where to go on.",
+    }
+    end = {"title": "End", "const": True, "description": "The stream is complete."}
+    forms: dict[str, Document] = {
+        "EventNotification": {"event": event, "cursor": cursor},
+        "ErrorNotification": {"error": error},
+        "EndNotification": {"end": end},
+    }
+    return {
+        "title": "Notification",
+        "anyOf": [
+            {
+                "title": title,
+                "type": "object",
+                "properties": {**common, **members},
+                "required": ["subscription", next(iter(members))],
+                "additionalProperties": False,
+            }
+            for title, members in forms.items()
+        ],
     }
 
 

@@ -15,14 +15,17 @@ from typing import TYPE_CHECKING, cast
 from aiohttp import HttpVersion11, hdrs, web
 
 from transcoder.dispatch import MIRRORED
-from transcoder.requests import NULL
+from transcoder.errors import Failure
+from transcoder.pages import accepts_gzip, document_response
+from transcoder.requests import NULL, arrived, outline
 
 if TYPE_CHECKING:
     from aiohttp.abc import AbstractStreamWriter
     from multidict import CIMultiDict
 
-    from transcoder.errors import Failure
+    from transcoder.dispatch import Answer, Batch
     from transcoder.exchange import Exchange
+    from transcoder.pages import Parts
 
 _METHODS = frozenset({hdrs.METH_POST, hdrs.METH_GET})
 _FIRST_WITH_BODY = 200
@@ -111,3 +114,44 @@ def closing(response: web.Response) -> web.Response:
 def seconds(milliseconds: int) -> str:
     """Return a Retry-After value: whole seconds, rounded up."""
     return str(-(-milliseconds // 1000))
+
+
+async def refused_response(
+    request: web.BaseRequest,
+    failure: Failure,
+    calls: Batch,
+    exchange: Exchange,
+    headers: dict[str, str],
+    began: float,
+) -> web.Response:
+    """Return the answer of a request whose body was not requested; it has the id if the body is there all the same."""
+    body, identity = await arrived(request, began), NULL
+    if body is not None:
+        try:
+            content = outline(body, calls.most_items)
+            identity = NULL if isinstance(content, list) else calls.identity_of(content)
+        except Failure:
+            pass  # what has no shape has no id
+    response = error_response(failure, status_of(failure), exchange, headers, identity)
+    return response if body is not None else closing(response)
+
+
+def single_response(answer: Answer, request: web.BaseRequest, headers: dict[str, str]) -> web.Response:
+    """Return the HTTP answer of a message; its headers are added to `headers`."""
+    if answer.headers:
+        headers.update(answer.headers)
+    if answer.retry_after_ms and answer.status in MIRRORED:
+        headers[hdrs.RETRY_AFTER] = seconds(answer.retry_after_ms)
+    return whole_response(answer.body, answer.status, request, headers)
+
+
+def whole_response(
+    body: bytes | Parts | None, status: int, request: web.BaseRequest, headers: dict[str, str]
+) -> web.Response:
+    """Return a body as a whole HTTP answer; one in parts is compressed where the client takes that."""
+    if body is None:
+        headers.pop(hdrs.CONTENT_TYPE, None)
+    elif not isinstance(body, bytes):
+        compressed = accepts_gzip(request.headers.get(hdrs.ACCEPT_ENCODING))
+        return document_response(body, status, headers, compressed=compressed)
+    return WholeResponse(body, status, headers)

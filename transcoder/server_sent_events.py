@@ -137,9 +137,9 @@ class _EventStream:
         commenting = asyncio.create_task(self._comment())
         try:
             await self._send(_BEGINNING)
-            while (event := await stream.next()) is not None:
-                await self._send(_event(event))
-                count.count += 1
+            while events := await stream.next():
+                await self._send(b"".join(map(_event, events)))
+                count.count += len(events)
             last = b"event: %s\nid: %s\ndata: {}\n\n" % (OVER.encode(), OVER.encode())
         except Failure as failure:
             last = b"event: error\ndata: %s\n\n" % failure.body(NULL, self._request_id)

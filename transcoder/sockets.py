@@ -9,6 +9,7 @@ import asyncio
 import logging
 from contextlib import suppress
 from http import HTTPStatus
+from struct import pack
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from aiohttp import WSCloseCode, WSMsgType, hdrs, web
@@ -37,6 +38,8 @@ CLOSING_SECONDS = 2.0
 # From so many bytes on a message that has not come whole counts as one that is arriving.
 _LARGE = 4096
 _CONTROL = frozenset({WSMsgType.PING, WSMsgType.PONG})
+# The last frame of a text message.
+_TEXT = 0x81
 # Bytes of a control frame besides its payload.
 _CONTROL_HEAD = 6
 _LONGEST_ID = 48
@@ -57,7 +60,12 @@ logging.getLogger("aiohttp.websocket").setLevel(logging.ERROR)
 
 
 class Speaker(Protocol):
-    """Answers what one socket's client sends, and may send of its own."""
+    """Answers what one socket's client sends, and may send of its own.
+
+    With `takes_binary` binary messages are read as text ones; others end the socket.
+    """
+
+    takes_binary: bool
 
     async def answer(self, message: bytes, exchange: Exchange) -> bytes | None:
         """Return the answer to a message that is UTF-8, None for none; it raises nothing of its own."""
@@ -167,21 +175,27 @@ class Socket:
         self._calls: set[asyncio.Task[None]] = set()
         self._speaker: Speaker | None = None
 
-    async def send(self, text: bytes) -> None:
-        """Send one message once the client has taken those before. Raises ConnectionError when it has gone."""
-        await self._connection.drained()
-        await self._response.send_frame(text, WSMsgType.TEXT)
-        self._connection.watch_unsent()
+    async def send(self, *texts: bytes) -> None:
+        """Send messages once the client has taken those before. Raises ConnectionError when it has gone."""
+        connection = self._connection
+        await connection.drained()
+        transport = connection.transport
+        if transport is None or transport.is_closing() or self._response.closed:
+            raise ConnectionResetError("the socket is closed")
+        # In one write: the library makes one of each.
+        transport.write(b"".join([part for text in texts for part in (_head(len(text)), text)]))
+        connection.watch_unsent()
 
     async def run(self, speaker: Speaker) -> None:
         """Have messages answered until one side ends the socket."""
         self._speaker, response = speaker, self._response
+        is_lenient = speaker.takes_binary
         try:
             while True:
                 if len(self._calls) >= MOST_CALLS:
                     await asyncio.wait(self._calls, return_when=asyncio.FIRST_COMPLETED)
                 message = await response.receive()
-                if message.type is not WSMsgType.TEXT:
+                if message.type is not WSMsgType.TEXT and not (is_lenient and message.type is WSMsgType.BINARY):
                     if message.type is WSMsgType.BINARY:
                         await response.close(code=WSCloseCode.UNSUPPORTED_DATA)
                     return
@@ -212,11 +226,11 @@ class Socket:
         except (TimeoutError, ConnectionError):
             self.abort()
 
-    async def refuse(self, code: int) -> None:
-        """Close it with a code; the client is not waited for."""
+    async def refuse(self, code: int, reason: str = "") -> None:
+        """Close it with a code; the client is not waited for. The reason may have 123 bytes."""
         with suppress(ConnectionError, TimeoutError):
             async with asyncio.timeout(CLOSING_SECONDS):
-                await self._response.close(code=code, drain=False)
+                await self._response.close(code=code, message=reason.encode(), drain=False)
         self.abort()
 
     def abort(self) -> None:
@@ -290,6 +304,13 @@ class _Arriving:
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
+
+
+def _head(size: int) -> bytes:
+    """Return the head of a text frame of the server's (RFC 6455, section 5.2)."""
+    if size < 126:
+        return bytes((_TEXT, size))
+    return pack("!BBH", _TEXT, 126, size) if size < 1 << 16 else pack("!BBQ", _TEXT, 127, size)
 
 
 def _is_utf8(text: bytes) -> bool:

@@ -13,9 +13,9 @@ import orjson
 
 from runtime.metrics import socket_events
 from transcoder.calls import over_quota
-from transcoder.dispatch import SUBSCRIBE, UNSUBSCRIBE
 from transcoder.errors import Failure, internal
 from transcoder.messages import DEMO
+from transcoder.openrpc import NOTIFICATION, SUBSCRIBE, UNSUBSCRIBE
 from transcoder.requests import NULL, BodyError, InvalidItem, identity_of, outline, read_item
 from transcoder.scalars import described, parsed, unknown
 
@@ -77,6 +77,8 @@ async def charge_refused(segment: str, admission: Admission, failure: Failure, e
 class ApiSpeaker:
     """Speaks the API over one socket of the key `segment`; `base` returns the URL by which the socket was opened."""
 
+    takes_binary = False
+
     def __init__(
         self,
         socket: Socket,
@@ -115,7 +117,7 @@ class ApiSpeaker:
             )
         except Failure as failure:
             return failure.body(NULL if isinstance(content, list) else identity_of(content), exchange.request_id)
-        return None if answer.body is None else _whole(answer.body)
+        return None if answer.body is None else whole(answer.body)
 
     async def leave(self) -> None:
         """End every subscription and say so."""
@@ -202,16 +204,16 @@ class _Subscription:
         self.task: asyncio.Task[None] | None = None
         self._socket = socket
         self._request_id = request_id
-        head = b'{"jsonrpc":"2.0","method":"subscription","params":{"subscription":"%s",'
-        self._head = head % identity.encode()
+        head = b'{"jsonrpc":"2.0","method":"%s","params":{"subscription":"%s",'
+        self._head = head % (NOTIFICATION.encode(), identity.encode())
 
     async def run(self) -> None:
         """Send the events, then why there are no more."""
         send, head, count = self._socket.send, self._head, socket_events("websocket")
         try:
-            while (event := await self.stream.next()) is not None:
-                await send(_notification(head, event))
-                count.count += 1
+            while events := await self.stream.next():
+                await send(*[_notification(head, event) for event in events])
+                count.count += len(events)
             last = b'"end":true}}'
         except ConnectionError:
             return
@@ -253,7 +255,8 @@ def _result(identity: bytes, value: Any) -> bytes:
     return b'{"jsonrpc":"2.0","result":%s,"id":%s}' % (orjson.dumps(value), identity)
 
 
-def _whole(body: bytes | Parts) -> bytes:
+def whole(body: bytes | Parts) -> bytes:
+    """Return a body that may be in parts as one."""
     if isinstance(body, bytes):
         return body
     return b"".join(part if isinstance(part, bytes) else part.text for part in body)

@@ -28,6 +28,8 @@ OPENING_SECONDS = 5.0
 """How long a stream's first event, or why there is none, is waited for before the stream counts as open."""
 MOST_RENDERED = 4 << 20
 """Bytes of events that are kept as they came, with how they print."""
+MOST_AT_ONCE = 64 * 1024
+"""Bytes of events that are sent in one write; the last one may go beyond."""
 VALUE = "value"
 CURSOR = "cursor"
 _KIND = "kind"
@@ -153,10 +155,24 @@ class Stream:
         if failure is not None:
             raise failure
 
-    async def next(self) -> Rendered | None:
-        """Return the next event, None at its end. Raises Failure where it ends otherwise, with the cursor it has."""
+    async def next(self) -> list[Rendered]:
+        """Return the next event and those that are there already, none at the end.
+
+        Raises Failure where it ends otherwise, with the cursor it has.
+        """
         first, self._first = self._first, None
-        return await (self._read() if first is None else first)
+        event = await (self._read() if first is None else first)
+        if event is None:
+            return []
+        events, size = [event], len(event.text)
+        # A call on a socket does not say what it has.
+        is_ready = getattr(self._call, "is_ready", None)
+        while is_ready is not None and size < MOST_AT_ONCE and is_ready():
+            event = await self._read()
+            assert event is not None
+            events.append(event)
+            size += len(event.text)
+        return events
 
     def end(self, failure: Failure) -> None:
         """End it with the failure, which its reader gets."""

@@ -42,6 +42,7 @@ class Core {
       getrawtransaction: params => this.transaction(...params),
       gettxout: params => this.output(...params),
       scantxoutset: params => this.scan(...params),
+      invalidateblock: params => this.invalidate(...params),
       uptime: () => Math.floor(process.uptime())
     };
   }
@@ -85,6 +86,13 @@ class Core {
     if (error)
       throw new CoreError(error.code, error.code === METHOD_NOT_FOUND ? 'Method not found' : error.message);
     return result;
+  }
+
+  // bcoin's memory pool does not follow an invalidated block, and no block can be made on another tip than its own.
+  async invalidate(hash) {
+    await this.chain.invalidate(util.revHex(hash));
+    await this.node.mempool.reset();
+    return null;
   }
 
   async chainInfo() {

@@ -184,11 +184,7 @@ class HttpSettings(Section):
         description="Most open connections of one client address (of an IPv6 /64); trusted proxies may have more.",
     )
     max_sockets: int = Field(
-        default=10_000,
-        ge=1,
-        le=1_000_000,
-        description="Most WebSockets and server-sent event streams that are open, shared between keys like "
-        "`max_in_flight`. They do not count as connections, but for those of one client address.",
+        default=10_000, ge=1, le=1_000_000, description="Most open WebSockets and event streams, shared between keys."
     )
     body_timeout: Duration = Field(
         default=30.0, gt=0, le=3600, description="How long a request's body may take to arrive after its headers."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from collections import deque
 from contextlib import aclosing
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -19,24 +20,30 @@ if TYPE_CHECKING:
 
     from server.inprocess.context import Entries
 
+MOST_HELD = 32
+MOST_HELD_BYTES = 16 * 1024
+"""As much as this is written ahead of the reader: messages, and bytes of which the last one is beyond."""
+
 _STYLES = "use either `read` or `async for` to go through the messages of a call"
 
 
 class InProcessStream(Call, grpc.aio.UnaryStreamCall[Any, Any]):  # type: ignore[misc]  # grpc has no types
     """A call whose messages are read by `read`, or by `async for`; both raise AioRpcError for a status other than OK.
 
-    Its servicer waits with every message until that is taken, so that one message is held. Cancelling the task that
-    reads cancels the call.
+    Its servicer waits while as much is held as MOST_HELD and MOST_HELD_BYTES say, as it does on a socket: a few events
+    of one moment are read in one turn. Cancelling the task that reads cancels the call.
     """
 
-    __slots__ = ("_has_begun", "_iterator", "_message", "_reader", "_reads", "_serialise", "_writer")
+    __slots__ = ("_has_begun", "_held", "_iterator", "_reader", "_reads", "_serialise", "_unread", "_writer")
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._has_begun = False
         self._iterator: AsyncIterator[Any] | None = None
         self._reads = False
-        self._message: Any = None
+        # Written and unread, and their bytes.
+        self._unread: deque[bytes] = deque()
+        self._held = 0
         self._reader: asyncio.Future[Any] | None = None
         self._writer: asyncio.Future[None] | None = None
         self._serialise: Callable[[Any], bytes] | None = None
@@ -55,7 +62,7 @@ class InProcessStream(Call, grpc.aio.UnaryStreamCall[Any, Any]):  # type: ignore
             self._wake()
 
     async def put(self, message: Any, initial: Entries | None) -> None:
-        """Hand a message to the reader; return when it was taken. CancelledError where the call ends before."""
+        """Hand a message to the reader; return when there is room. CancelledError where the call ends before."""
         self.begin(initial or ())
         payload = self._serialise(message) if self._serialise else message
         if len(payload) > self._max_bytes:
@@ -69,9 +76,11 @@ class InProcessStream(Call, grpc.aio.UnaryStreamCall[Any, Any]):  # type: ignore
         if reader is not None and not reader.done():
             reader.set_result(payload)
             return
-        self._message = payload
-        self._writer = self._loop.create_future()
-        await self._writer
+        self._unread.append(payload)
+        self._held += len(payload)
+        if len(self._unread) >= MOST_HELD or self._held >= MOST_HELD_BYTES:
+            self._writer = self._loop.create_future()
+            await self._writer
 
     def settle(self, code: grpc.StatusCode, details: str, trailing: Entries = (), payload: bytes | None = None) -> None:
         """Give the call its status, once. What was written before the servicer ended can still be read."""
@@ -84,11 +93,11 @@ class InProcessStream(Call, grpc.aio.UnaryStreamCall[Any, Any]):  # type: ignore
     def cancel(self) -> bool:
         """Cancel the call and its servicer, and drop what is unread; False when it has ended already."""
         was_running = super().cancel()
-        self._message = None
+        self._unread.clear()
         return was_running
 
     def _expire(self) -> None:
-        self._message = None
+        self._unread.clear()
         super()._expire()
 
     async def initial_metadata(self) -> Metadata:
@@ -109,6 +118,10 @@ class InProcessStream(Call, grpc.aio.UnaryStreamCall[Any, Any]):  # type: ignore
             self._raise_for_status()
         return message
 
+    def is_ready(self) -> bool:
+        """Return whether the next message is there."""
+        return bool(self._unread)
+
     def __aiter__(self) -> AsyncIterator[Any]:
         """Go through the messages."""
         if self._reads:
@@ -123,8 +136,10 @@ class InProcessStream(Call, grpc.aio.UnaryStreamCall[Any, Any]):  # type: ignore
         self._raise_for_status()
 
     async def _take(self) -> Any:
-        payload, self._message = self._message, None
-        if payload is not None:
+        payload: Any
+        if self._unread:
+            payload = self._unread.popleft()
+            self._held -= len(payload)
             if self._writer is not None and not self._writer.done():
                 self._writer.set_result(None)
         elif self._code is not None:

@@ -59,6 +59,7 @@ from server.rpc.price import PriceServicer
 from server.rpc.quote import QuoteServicer
 from server.rpc.raw import RawServicer
 from server.rpc.registry import RegistryServicer
+from server.rpc.rows import row_error
 from server.rpc.stream import StreamServicer
 from server.rpc.system import SystemServicer
 from server.rpc.token import TokenServicer
@@ -67,7 +68,10 @@ from server.rpc.usage import UsageServicer
 from server.rpc.yields import YieldServicer
 from server.storage.share_records import ShareRecords
 from server.storage.usage_records import UsageRecords
+from server.streams.balances import BalanceWatches
 from server.streams.follower import Followers
+from server.streams.prices import PriceWatches
+from server.streams.receipts import ReceiptWatches
 from server.venues import dydx, hyperliquid
 from server.yields import rebases, share_prices
 from server.yields.factory import open_yield_sources
@@ -144,6 +148,13 @@ def build_servicers(
     protocols = ProtocolReaders(PROTOCOLS, Runner(chains.capability, tables, prices, documents))
     followers = Followers(partial(_follow, chains))
     lifetime.push_async_callback(followers.close)
+    watches = (
+        BalanceWatches(chains, followers.heads, row_error),
+        PriceWatches(prices, row_error),
+        ReceiptWatches(chains, followers.heads, row_error),
+    )
+    for watch in watches:
+        lifetime.push_async_callback(watch.close)
     aggregator = open_jupiter(sources, is_kept=is_kept)
     return [
         SystemServicer(chains, datetime.now(UTC), settings),
@@ -168,7 +179,7 @@ def build_servicers(
         FundingServicer(documents),
         YieldServicer(chains, protocols, lifetime),
         UsageServicer(UsageRecords(database)),
-        StreamServicer(followers, chains, charge),
+        StreamServicer(followers, chains, charge, *watches),
     ]
 
 

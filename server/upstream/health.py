@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _log = structlog.get_logger("waypost.upstream")
 
 _TOO_MANY_REQUESTS = 429
+_NOT_LET_IN = frozenset({401, 402, 403, 407})
 # A little less than the shortest attempt: the loop's clock is behind by as long as its turn takes.
 _FAIR_WAIT = 0.95
 """A time-out after less than this is due to the caller's deadline rather than to the endpoint."""
@@ -190,6 +191,8 @@ class Health:
             if not policy.quotes:
                 return failure
             is_refusal = failure.final is not None or failure.explaining is not None
+            # An endpoint that wants another key of the gateway's refuses the gateway.
+            is_refusal = is_refusal and exchange.status not in _NOT_LET_IN
             return replace(failure, node=quote_node(outcome, endpoint.secrets)._replace(is_refusal=is_refusal))
         return self.settle_failure(endpoint, outcome, exchange, policy)
 

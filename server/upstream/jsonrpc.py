@@ -61,12 +61,14 @@ class NodeError:
     """A JSON-RPC error object: integer code or None, the node's text, the JSON of `data` or None.
 
     `message` is cut and has no addresses; `written` is the JSON of the text as it came, empty where that is too long.
+    Of a REST endpoint's refusal that is the body, and `status` is its HTTP status.
     """
 
     code: int | None
     message: str
     data: bytes | None
     written: bytes = field(default=b"", compare=False, repr=False)
+    status: int = field(default=0, compare=False)
 
 
 Outcome = bytes | NodeError | Failure

@@ -70,9 +70,10 @@ def quote_whole(error: NodeError, secrets: re.Pattern[str] | None) -> NodeWords:
 
     Data that are a hex text, or need no cleaning, stay as the node wrote them.
     """
-    message = _whole_text(error.written) if error.written else error.message
+    is_rest = error.status != 0
+    message = error.message if is_rest or not error.written else _whole_text(error.written)
     message = _cut(_hide(_redact_whole(message), secrets), LONGEST_WHOLE // 4)
-    data = error.data
+    data = error.written if is_rest else error.data
     if data is not None and _HEX_TEXT.fullmatch(data) is None:
         try:
             value = json.loads(data)
@@ -83,7 +84,8 @@ def quote_whole(error: NodeError, secrets: re.Pattern[str] | None) -> NodeWords:
             data = json.dumps(cleaned, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace")
         elif value is None:
             data = None
-    return NodeWords(error.code, message, None if data is None else shorten_data(data, LONGEST_WHOLE))
+    data = None if data is None else shorten_data(data, LONGEST_WHOLE)
+    return NodeWords(error.code, message, data, status=error.status)
 
 
 def shorten_data(data: bytes, most: int) -> bytes:

@@ -19,7 +19,7 @@ import msgspec
 
 from server.upstream.connector import PLAIN, Answer, CallPolicy, Reply
 from server.upstream.failures import Failure, Kind
-from server.upstream.jsonrpc import NodeError, describe_text, is_utf8
+from server.upstream.jsonrpc import LONGEST_WHOLE, NodeError, describe_text, is_utf8
 from server.upstream.pool import Pool
 from server.upstream.transport import Exchange, HttpConnector, explain_status
 
@@ -248,7 +248,8 @@ def _read(got: HttpAnswer, *, is_text: bool) -> Outcome:
     except (msgspec.MsgspecError, RecursionError):
         return _text_refusal(got)
     data = None if refusal.error_code is msgspec.UNSET else bytes(refusal.error_code)
-    return NodeError(refusal.code, describe_text(refusal.message or refusal.error or ""), data)
+    body = got.body if len(got.body) <= LONGEST_WHOLE else b""
+    return NodeError(refusal.code, describe_text(refusal.message or refusal.error or ""), data, body, got.status)
 
 
 def _text(got: HttpAnswer) -> Outcome:
@@ -274,4 +275,4 @@ def _text_refusal(got: HttpAnswer) -> Outcome:
     text = got.body[:2048].decode(errors="replace").strip()
     if not text or text.startswith("<"):
         return explain_status(Failure(Kind.NOT_JSON_RPC, "a web page instead of an answer"), got)
-    return NodeError(None, describe_text(text), None)
+    return NodeError(None, describe_text(text), None, status=got.status)

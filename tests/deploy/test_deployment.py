@@ -10,8 +10,10 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
+from waypost.v1.stream_pb2 import DESCRIPTOR
 
-from runtime.settings import load_settings
+from runtime.settings import StreamSettings, load_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
@@ -106,3 +108,33 @@ def test_the_unit_is_one_that_systemd_takes(tmp_path: Path) -> None:
         ["systemd-analyze", "verify", tmp_path / "waypost.service"], capture_output=True, text=True, timeout=60
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("name", ["envoy.yaml", "by-chain.yaml"])
+def test_envoy_lets_streams_stand_open_apart_from_calls(name: str) -> None:
+    resources = yaml.safe_load((DEPLOY / "envoy" / name).read_text())["static_resources"]
+    routes = {}
+    for listener in resources["listeners"]:
+        [chain] = listener["filter_chains"]
+        [host] = chain["filters"][0]["typed_config"]["route_config"]["virtual_hosts"]
+        routes[listener["name"]] = host["routes"]
+    sockets, events, posts = routes["http"]
+    [upgrade] = sockets["match"]["headers"]
+    assert upgrade == {"name": "upgrade", "string_match": {"exact": "websocket", "ignore_case": True}}
+    assert sockets["route"]["upgrade_configs"] == [{"upgrade_type": "websocket"}]
+    is_stream = re.compile(events["match"]["safe_regex"]["regex"]).fullmatch
+    assert is_stream("/some-key/v1/stream/watchBlocks")
+    assert not any(map(is_stream, ("/some-key/v1", "/some-key/rpc/ethereum", "/v1/stream/watchBlocks")))
+    watches, calls = routes["grpc"]
+    assert watches["match"] == {"prefix": f"/{DESCRIPTOR.services_by_name['StreamService'].full_name}/"}
+    assert watches["route"]["idle_timeout"] == "0s"
+    for stream in (sockets, events, watches):
+        assert (stream["route"]["timeout"], stream["route"]["priority"]) == ("0s", "HIGH")
+    for call in (posts, calls):
+        assert call["match"] == {"prefix": "/"}
+        assert "priority" not in call["route"]
+    for cluster in resources["clusters"]:
+        common, streams = cluster["circuit_breakers"]["thresholds"]
+        assert streams["priority"] == "HIGH"
+        assert min(streams["max_connections"], streams["max_requests"]) >= StreamSettings().max_streams
+        assert "priority" not in common

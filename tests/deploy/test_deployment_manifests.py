@@ -52,6 +52,7 @@ def test_kubernetes_takes_what_the_chart_renders() -> None:
     assert kinds == sorted(
         ["ConfigMap", "Deployment", "HorizontalPodAutoscaler", "NetworkPolicy", "PodDisruptionBudget", "PodMonitor"]
         + ["Service"] * 2
+        + ["Ingress"] * 2
     )
     for manifest in found.values():
         if manifest["kind"] not in FOREIGN:

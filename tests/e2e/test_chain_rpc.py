@@ -6,8 +6,10 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from yarl import URL
 
-from devnet import known
+from devnet import known, known_cosmos
+from devnet.cosmos.world import CHAINS, address
 from devnet.evm.calls import encode_arguments, encode_call
 from devnet.evm.world import load_world
 from tests.e2e.gateway import KEY
@@ -108,3 +110,63 @@ async def test_an_id_comes_back_as_it_was_written(identity: str, gateway: Runnin
     for sent in (body, f"[{body}]"):
         answer = (await (await gateway.post(sent.encode(), path=path("ethereum"))).read()).decode()
         assert answer.strip("[]") == f'{{"jsonrpc":"2.0","id":{identity},"result":"0x1"}}'
+
+
+ALICE, BOB = (address(CHAINS["cosmoshub"], name) for name in (known_cosmos.ALICE, known_cosmos.BOB))
+BANK, STAKING = "/cosmos/bank/v1beta1", "/cosmos/staking/v1beta1"
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "/cosmos/base/tendermint/v1beta1/node_info",
+        "/cosmos/base/tendermint/v1beta1/blocks/latest",
+        f"{BANK}/balances/{ALICE}?pagination.limit=1&pagination.countTotal=True",
+        f"{BANK}/balances/{ALICE}/by_denom?denom=uatom",
+        f"{BANK}/balances/nobody",
+        f"{BANK}/balances/{ALICE}/by_denom",
+        f"{BANK}/denoms_metadata/ibc/ABC",
+        f"{BANK}/denoms_metadata/ibc%2FABC",
+        f"{STAKING}/validators?status=BOND_STATUS_BONDED&pagination.limit=2",
+        f"{STAKING}/delegations/{BOB}",
+        f"/cosmos/auth/v1beta1/accounts/{ALICE}",
+        f"/cosmos/tx/v1beta1/txs/{'AB' * 32}",
+        "/cosmos/tx/v1beta1/txs/nothing",
+        "/cosmos/mint/v1beta1/inflation",
+    ],
+)
+async def test_a_path_is_answered_as_the_rest_gateway_does(
+    target: str, gateway: RunningGateway, devnet: Devnet
+) -> None:
+    through = await gateway.session.get(URL(gateway.http + path("cosmoshub") + target, encoded=True))
+    direct = await gateway.session.get(URL(devnet.endpoints["cosmoshub"] + target, encoded=True))
+    assert (through.status, await through.json()) == (direct.status, await direct.json())
+    assert through.headers["X-Waypost-Cost"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("chain", "target", "status", "code", "words"),
+    [
+        ("cosmoshub", "/cosmos/tx/v1beta1/txs?query=x", 501, 12, "not passed on"),
+        ("cosmoshub", "/cosmos/gov/v1/proposals", 501, 12, "not passed on"),
+        ("cosmoshub", f"{BANK}/balances/{ALICE}/../x", 501, 12, "not passed on"),
+        ("cosmoshub", f"{BANK}/supply?pagination.limit=101", 400, 3, "at most 100"),
+        ("cosmoshub", f"{BANK}/supply?pagination.limit=x", 400, 3, "at most 100"),
+        ("cosmoshub", f"{BANK}/supply?pagination.limit=1&pagination.limit=999", 400, 3, "twice"),
+        ("cosmoshub", f"{BANK}/supply?height=1", 400, 3, "`height` is not passed on"),
+        ("cosmoshub", f"{BANK}/balances/%ff", 400, 3, "UTF-8"),
+        ("cosmoshub", f"{BANK}/supply?pagination.key={'a' * 600}", 400, 3, "512"),
+        ("ethereum", f"{BANK}/supply", 501, 12, "no REST gateway"),
+        ("nowhere", f"{BANK}/supply", 404, 5, "nowhere"),
+    ],
+)
+async def test_other_paths_are_refused_in_the_gateways_own_form(
+    chain: str, target: str, status: int, code: int, words: str, gateway: RunningGateway
+) -> None:
+    response = await gateway.session.get(URL(gateway.http + path(chain) + target, encoded=True))
+    answer = await response.json()
+    assert (response.status, answer["code"]) == (status, code)
+    assert words in answer["message"]
+    [detail] = answer["details"]
+    assert detail["domain"] == "waypost"
+    assert detail["metadata"]["requestId"] == response.headers["X-Request-Id"]

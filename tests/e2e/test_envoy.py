@@ -185,3 +185,16 @@ async def test_callers_behind_envoy_notice_no_rollout_and_outlive_a_death(tmp_pa
         log = output.read_text()
         assert '"status":200' in log
         assert "local" not in re.sub(r"local_", "", log)
+
+
+async def test_sockets_and_event_streams_pass_envoy(tmp_path: Path) -> None:
+    ports = Ports()
+    async with gateway(ports, 0, tmp_path), envoy(ports, tmp_path), aiohttp.ClientSession() as session:
+        url = f"http://127.0.0.1:{ports.http}"
+        # A page that the gateway's own address serves may open it, as Envoy names that address.
+        async with session.ws_connect(f"{url}/local/v1/ws", origin=url) as socket:
+            await socket.send_json({"jsonrpc": "2.0", "id": 1, **ASKED})
+            assert (await socket.receive_json(timeout=10))["result"]["data"]
+        async with session.get(f"{url}/local/v1/stream/nothing") as response:
+            assert response.status == 404
+            assert (await response.json())["error"]["data"]["reason"] == "METHOD_UNKNOWN"

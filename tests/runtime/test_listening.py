@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import resource
 import socket
+import subprocess
 import sys
 import threading
 from typing import TYPE_CHECKING
 
 import pytest
 
-from runtime.listening import count_waiting, drop_new_connections, sockets_at
+from runtime.listening import MOST_DESCRIPTORS, count_waiting, drop_new_connections, sockets_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,3 +67,17 @@ def test_the_sockets_of_a_port_are_found(listener: socket.socket) -> None:
         # The duplicates are closed again, the sockets themselves are not.
         assert listener.fileno() > 0
     assert [listens for _, listens in sockets_at(port)] == [True]
+
+
+@pytest.mark.parametrize(("hard", "granted"), [(0, 0), (500, 500)])
+def test_as_many_descriptors_are_asked_for_as_may_be(hard: int, granted: int) -> None:
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    hard = hard or most
+    program = (
+        "import resource; from runtime.listening import ask_for_descriptors\n"
+        f"resource.setrlimit(resource.RLIMIT_NOFILE, (256, {hard})); ask_for_descriptors()\n"
+        "print(*resource.getrlimit(resource.RLIMIT_NOFILE))"
+    )
+    shown = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
+    wanted = MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, MOST_DESCRIPTORS)
+    assert [int(word) for word in shown.split()] == [granted or wanted, hard]

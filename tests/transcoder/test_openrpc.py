@@ -16,13 +16,15 @@ from hypothesis import strategies as st
 from referencing import Registry
 from referencing.jsonschema import DRAFT7
 
-from runtime.operations import Operation, load_operations
+from runtime.operations import Operation, load_operations, load_watches
 from tests.each import each
+from tests.transcoder.events import block
 from tests.transcoder.messages import messages
 from transcoder.comments import load_comments
 from transcoder.openrpc import openrpc
 from transcoder.params import parameters_reader
 from transcoder.render import result_renderer
+from transcoder.watches import Watches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -230,11 +232,63 @@ async def test_discover_answers_the_document_itself(face: Face) -> None:
     assert "result" in (await face.post(spaced))[1]
 
 
+WATCHED = openrpc(load_operations(), "http://localhost:8080", profile="devnet", watches=load_watches())
+
+
+def test_watches_are_described_under_subscribe() -> None:
+    meta_validator().validate(WATCHED)
+    for reference in references(WATCHED):
+        _, first, second, name = reference.split("/")
+        assert name in WATCHED[first][second], reference
+    subscribe, unsubscribe = WATCHED["methods"][-2:]
+    assert (subscribe["name"], unsubscribe["name"]) == ("subscribe", "unsubscribe")
+    assert {one["x-transport"] for one in (subscribe, unsubscribe)} == {"websocket"}
+    names = [watch.name for watch in load_watches()]
+    assert subscribe["params"][0]["schema"]["enum"] == list(subscribe["x-watches"]) == names
+    # Without one that is available there is nothing to subscribe to.
+    assert not {"subscribe", "unsubscribe"} & {method["name"] for method in EVERYTHING["methods"]}
+
+
+@each(load_watches(), name=attrgetter("name"))
+def test_examples_of_watches_are_accepted_and_described(watch: Operation) -> None:
+    subscribe = next(method for method in WATCHED["methods"] if method["name"] == "subscribe")
+    described = subscribe["x-watches"][watch.name]
+    request = parameters_reader(watch)(json.dumps(described["example"]).encode())
+    assert request.ListFields()
+    schemas = {**described["params"], "components": WATCHED["components"]}
+    jsonschema.Draft7Validator(schemas).validate(described["example"])
+    jsonschema.Draft7Validator(subscribe["params"][1]["schema"]).validate(described["example"])
+
+
+@each(load_watches(), name=attrgetter("name"))
+@FEW
+@given(data=st.data())
+def test_events_match_their_schema(watch: Operation, data: st.DataObject) -> None:
+    message = data.draw(messages(watch.response.DESCRIPTOR))
+    event = Watches([watch], None).find(watch.name).print_event(message.SerializeToString())
+    components = {"schemas": structure(WATCHED["components"]["schemas"])}
+    described = next(one for one in WATCHED["methods"] if one["name"] == "subscribe")["x-watches"][watch.name]
+    jsonschema.Draft7Validator({"$ref": described["event"], "components": components}).validate(json.loads(event.text))
+
+
+def test_notifications_are_described() -> None:
+    schema = next(one for one in WATCHED["methods"] if one["name"] == "subscribe")["x-notification"]["params"]
+    validator = jsonschema.Draft7Validator(schema)
+    watch = Watches(load_watches(), None).find("watchBlocks")
+    event = json.loads(watch.print_event(block(7).SerializeToString()).text)
+    validator.validate({"subscription": "1", "cursor": "c7", "event": event})
+    validator.validate({"subscription": "1", "end": True})
+    validator.validate({"subscription": "1", "error": {"code": 503}})
+    for wrong in ({"subscription": "1"}, {"event": event}, {"subscription": "1", "event": event, "more": 1}):
+        assert not validator.is_valid(wrong)
+
+
 async def test_only_available_operations_are_listed_aliases_included(face: Face) -> None:
     names = [method["name"] for method in (await face.call("rpc.discover"))["result"]["methods"]]
     known = [name for operation in AVAILABLE for name in (operation.name, *operation.aliases)]
     # `svc_*` stands for what is published, here nothing.
-    assert names == [name for name in known if not name.endswith("*")]
+    socket = ["subscribe", "unsubscribe"] if any(watch.available for watch in load_watches()) else []
+    assert names == [name for name in known if not name.endswith("*")] + socket
     assert {"getBalance", "getHealth", "getBlockByNumber"} <= set(names)
 
 

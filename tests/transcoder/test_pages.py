@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from waypost_internal.v1 import publication_pb2
 
-from runtime.operations import load_operations
+from runtime.operations import load_operations, load_watches
 from tests.transcoder.scripted import KEY, Face, Options, Server, serving
 from transcoder import discover
 from transcoder.pages import Shared, accepts_gzip, zipped
@@ -81,7 +81,7 @@ async def test_the_overview_names_every_operation(face: Face) -> None:
         assert (response.status, response.content_type) == (200, "text/plain")
         text = await response.text()
     lines = re.findall(r"^- ([A-Za-z0-9_*]+)(?: or \w+)*\((.*)\): (.+\.)$", text, re.MULTILINE)
-    assert [line[0] for line in lines] == [one.name for one in load_operations() if one.available]
+    assert [line[0] for line in lines] == [one.name for one in (*load_operations(), *load_watches()) if one.available]
     assert ("getBalance", "chain, address, blockHeight?") in [line[:2] for line in lines]
     assert ("getBlockByNumber", "[chain, block]") in [line[:2] for line in lines]
     for part in (f"{face.base}/<API_KEY>/v1", f"{face.base}/openrpc.json?apps=all"):

@@ -181,6 +181,13 @@ class UnsignedCall:
 class ReadsTokenBalances(Protocol):
     """Can read balances of fungible tokens."""
 
+    def check_token(self, token: str) -> str:
+        """Return a token's name in canonical writing; InvalidArgument (field `token`) for what is none.
+
+        Asks no node.
+        """
+        ...
+
     async def read_token_balance(self, address: str, token: str, view: ReadView) -> Balance:
         """Return how much of the token the address holds; NotAToken where there is none."""
         ...

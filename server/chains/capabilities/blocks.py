@@ -111,6 +111,17 @@ class ReadsBlockResults(Protocol):
         ...
 
 
+class PassesPaths(Protocol):
+    """Can pass a caller's own GET on to the chain's REST gateway."""
+
+    async def pass_path(self, path: str, view: ReadView) -> bytes:
+        """Return the JSON of the node's answer, byte for byte; `path` is percent-encoded, with its query.
+
+        InvalidArgument and NotSupported (field `path`) for what is not passed on.
+        """
+        ...
+
+
 class PassesCalls(Protocol):
     """Can pass a caller's own call on to a node."""
 

@@ -128,6 +128,10 @@ class BankReader(ReadsTokenBalances, ReadsTokenMetadata, ReadsSupplies):
         # Exponents never change once a denom is described.
         self._exponents: dict[str, int] = cache.facts("exponent")
 
+    def check_token(self, token: str) -> str:
+        """Return the denom as the bank module writes it; InvalidArgument for what is none."""
+        return parse_denom(token, "token")
+
     async def read_token_balance(self, address: str, token: str, view: ReadView) -> Balance:
         """Return how much of a denom the account holds; 0 for an unknown account or denom."""
         return await self._cache.read_state(

@@ -13,6 +13,7 @@ from server.chains.cosmos.bank import BankReader, HoldingReader
 from server.chains.cosmos.blocks import BlockReader
 from server.chains.cosmos.following import LinkReader
 from server.chains.cosmos.nodes import CosmosNodes
+from server.chains.cosmos.rest_paths import PathPassage
 from server.chains.cosmos.staking import StakingReader
 from server.chains.cosmos.swapped import CosmosCometPool, CosmosRestPool, explain_swapped
 from server.chains.cosmos.transactions import TransactionReader
@@ -107,6 +108,7 @@ class CosmosFactory(ChainFactory):
             StakingReader(nodes, cache),
             HoldingReader(nodes),
             PassThrough(comet, allow_list("cosmos")),
+            PathPassage(self.facts.slug, nodes.rest),
         )
         return Driver(parts, readers)
 

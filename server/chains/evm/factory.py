@@ -119,7 +119,7 @@ class EvmFactory(ChainFactory):
             ContractLogReader(windows, scanner),
             TransferReader(facts, windows, scanner, units),
             LogSelector(facts, pool, block_logs, ranges, cache.finality, units),
-            EvmPassThrough(pool),
+            EvmPassThrough(pool, accounts, history_is_pinned=chain.history_is_pinned),
         )
         return Driver(parts, readers, (planner, block_logs))
 

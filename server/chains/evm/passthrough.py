@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -12,18 +13,24 @@ from server.chains.evm.calls.call import PLAIN_CALLS
 from server.chains.evm.newest import read_newest_height
 from server.chains.shared.passthrough import CALLERS_OWN, AllowList, check_members, load_strictly, refuse
 from server.chains.shared.validated_reads import read_validated
+from server.chains.view import ReadView
 from server.contracts.words import json_count, quantity
-from server.errors import RangeTooLarge
+from server.errors import GatewayError, RangeTooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import msgspec
 
-    from server.chains.view import ReadView
+    from server.chains.capabilities.accounts import ReadsBalances
     from server.upstream.connector import CallPolicy
     from server.upstream.pool import Pool
 
+_BALANCE = "eth_getBalance"
+# An account at the newest block, or at a height.
+_PLAIN_BALANCE = re.compile(
+    rb'\[ ?"(?P<address>0[xX][0-9a-fA-F]{40})"(?: ?, ?"(?:latest|0x(?P<block>0|[1-9a-fA-F][0-9a-fA-F]{0,11}))")? ?\]'
+)
 _LOG_MEMBERS = ("fromBlock", "toBlock", "blockHash", "address", "topics")
 # A head that was reported longer ago is read again: the logs above it would be lost.
 _LATELY_SECONDS = 2.0
@@ -32,10 +39,15 @@ _NEAR_HEAD = frozenset({"latest", "pending", "safe", "finalized"})
 
 
 class EvmPassThrough(PassesCalls):
-    """The capability `PassesCalls` of an EVM chain."""
+    """The capability `PassesCalls` of an EVM chain.
 
-    def __init__(self, pool: Pool) -> None:
+    `balances` reads what callers share: a balance at the newest block, or at a height where `history_is_pinned`.
+    """
+
+    def __init__(self, pool: Pool, balances: ReadsBalances, *, history_is_pinned: bool = True) -> None:
         self._pool = pool
+        self._balances = balances
+        self._history_is_pinned = history_is_pinned
 
     async def pass_call(self, method: str, params: bytes | None, view: ReadView, *, is_shared: bool = False) -> bytes:
         """Return the JSON of the node's result, byte for byte; see `PassesCalls`.
@@ -45,6 +57,10 @@ class EvmPassThrough(PassesCalls):
             RangeTooLarge: the logs of more blocks than are passed on at once.
             GatewayError: what the node's error means.
         """
+        if is_shared and method == _BALANCE and params is not None:
+            balance = await self._read_balance(params, view)
+            if balance is not None:
+                return balance
         items: Any = ALLOWED.parse(method, params)
         if method == "eth_getLogs":
             await self._check_open_range(load_strictly(items[0]), view)
@@ -58,6 +74,22 @@ class EvmPassThrough(PassesCalls):
             if numbered is None:
                 raise
             return (await self._pool.call(method, numbered, policy, deadline=view.deadline)).result
+
+    async def _read_balance(self, params: bytes, view: ReadView) -> bytes | None:
+        """Return a balance out of the cache, or of an execution with other callers' reads; None where that cannot be.
+
+        Whatever fails there is asked of the node itself, whose words its callers are to have.
+        """
+        found = _PLAIN_BALANCE.fullmatch(params)
+        if found is None or (found["block"] and not self._history_is_pinned):
+            return None
+        if found["block"]:
+            view = ReadView(block=int(found["block"], 16), deadline=view.deadline, cache=view.cache)
+        try:
+            balance = await self._balances.read_balance(found["address"].decode().lower(), view)
+        except GatewayError:
+            return None
+        return b'"%#x"' % balance.raw
 
     async def _with_head(self, method: str, items: list[msgspec.Raw], view: ReadView) -> list[object] | None:
         """Return the parameters of a log search with the newest block for `latest`; None where none is named so.

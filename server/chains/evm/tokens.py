@@ -60,6 +60,10 @@ class TokenReader(ReadsTokenBalances, ReadsTokenMetadata, ReadsAllowances):
         self._reads = reads
         self._heights = heights
 
+    def check_token(self, token: str) -> str:
+        """Return the address with its EIP-55 checksum; InvalidArgument for what is none."""
+        return parse_address(token, "token")
+
     async def read_token_balance(self, address: str, token: str, view: ReadView) -> Balance:
         """Return how much of `token` the account holds, in the smallest unit; decimals 0 where it states none."""
         account = parse_address(address, "address")

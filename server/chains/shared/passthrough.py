@@ -2,7 +2,6 @@
 
 What a family allows is data (`passthrough.toml` in its folder); the checks are functions by name:
 
-    match   a text that is as `pattern` from its beginning to its end; `form` says so in words
     count   a number, as an integer or as text (unless `text` is false), from `least` (0) to `most`; with `boolean` also
             true and false, with `optional` also nothing
     list    an array of at most `most` elements; it may be missing
@@ -103,8 +102,7 @@ class AllowList:
 
     def __init__(self, table: Path, checks: Mapping[str, Check] | None = None) -> None:
         entries = tomllib.loads(table.read_text(encoding="utf-8"))
-        own: dict[str, Check] = {"count": check_count, "list": check_list, "match": check_match, "member": check_member}
-        self._checks = own | dict(checks or {})
+        self._checks = {"count": check_count, "list": check_list, "member": check_member, **(checks or {})}
         self._methods = {
             name: Method(name, most, tuple(map(_check_of, entries["checks"].get(name, ()))), _names_of(entries, name))
             for name, most in entries["methods"].items()
@@ -277,12 +275,6 @@ def check_member(value: Any, where: str, options: Mapping[str, Any]) -> None:
         check_count(chosen, f"{where}.{name}", options)
     elif chosen not in options["one_of"]:
         raise refuse(f"{where}.{name}", f"one of {', '.join(options['one_of'])} is needed")
-
-
-def check_match(value: Any, where: str, options: Mapping[str, Any]) -> None:
-    """Check a text; see the head of this module."""
-    if not isinstance(value, str) or re.fullmatch(options["pattern"], value) is None:
-        raise refuse(where, f"{options['form']} is needed")
 
 
 def check_list(value: Any, where: str, options: Mapping[str, Any]) -> None:

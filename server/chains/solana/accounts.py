@@ -73,6 +73,10 @@ class AccountReader(ReadsBalances, ReadsTokenBalances, ReadsTokenMetadata, Reads
         block_answer = await read_value(self._pool, "getBalance", [str(key), _STATE], read_amount, view)
         return Balance(address, block_answer.block, block_answer.answer, self._facts.native.decimals)
 
+    def check_token(self, token: str) -> str:
+        """Return the address; InvalidArgument for what is none."""
+        return self.check_mint(token, "token")
+
     async def read_token_balance(self, address: str, token: str, view: ReadView) -> Balance:
         """Return how much of a mint an owner holds in all accounts together, of whichever token program the mint is.
 

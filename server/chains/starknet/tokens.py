@@ -104,6 +104,10 @@ class BalanceReader(ReadsBalances, ReadsTokenBalances):
         amount = await self._tokens.read(self._native, owner, view)
         return Balance(address, view.block or 0, amount.raw, amount.decimals)
 
+    def check_token(self, token: str) -> str:
+        """Return the address in lower case without leading zeros; InvalidArgument for what is none."""
+        return parse_address(token, "token")
+
     async def read_token_balance(self, address: str, token: str, view: ReadView) -> Balance:
         """Return how much of the token the address holds; NotAToken where the contract answers no balance."""
         owner, contract = parse_address(address, "address"), parse_address(token, "token")

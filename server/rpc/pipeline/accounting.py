@@ -84,7 +84,7 @@ def _uncounted(state: RequestState) -> int:
 def count_failure(usage: Usage, state: RequestState) -> None:
     """Count a call that failed as usage of its caller, where that is known.
 
-    A stream that its caller ends has not failed.
+    A stream that its caller ends, or whose deadline does, has not failed.
     """
     if state.principal is None or state.carries:
         return
@@ -96,9 +96,11 @@ def count_failure(usage: Usage, state: RequestState) -> None:
     tally.joined += state.cache.joined
     if state.error is not None:
         tally.fail(state.error.reason)
+    elif state.stream is not None:
+        return
     elif state.is_past_deadline():
         tally.fail(DeadlineExceeded.reason)
-    elif state.stream is None:
+    else:
         tally.fail(StatusCode.CANCELLED.name)
 
 

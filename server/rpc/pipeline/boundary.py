@@ -131,8 +131,8 @@ def report_failure(name: str, state: RequestState, context: Context) -> None:
 
 def report_ended_by_caller(name: str, state: RequestState) -> None:
     """Count a call whose caller left; one that left at its deadline has a line."""
-    # The transport ends a call at the caller's own deadline as it does when the caller cancels.
-    if state.is_past_deadline():
+    # The transport ends a call at the caller's own deadline as it does when the caller cancels. A stream was answered.
+    if state.is_past_deadline() and state.stream is None:
         _write(name, state, StatusCode.DEADLINE_EXCEEDED, DeadlineExceeded.reason)
     else:
         _count(name, state, StatusCode.CANCELLED, None)
@@ -316,6 +316,10 @@ async def _fail(
         # gRPC's end of the call holds the failure, whose traceback holds that end: once more when it has passed there.
         asyncio.get_running_loop().call_soon(release, end)
         raise
+    except grpc.aio.InternalError:
+        # The caller left while its status waited behind what it did not read.
+        report_failure(name, state, context)
+        raise asyncio.CancelledError from None
     except BaseException:
         report_failure(name, state, context)
         raise

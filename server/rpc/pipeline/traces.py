@@ -78,7 +78,8 @@ def end_trace(
     if not span.is_recorded:
         span.end({})
         return
-    note_operation_trace(operation, state.chain, seconds, span.trace_id)
+    if state.stream is None:
+        note_operation_trace(operation, state.chain, seconds, span.trace_id)
     attributes: dict[str, str | int] = {
         "waypost.request_id": redact_text(state.request_id),
         "rpc.grpc.status_code": _number(status),

@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from runtime.settings import Settings
-from server.chains.capabilities import accounts, blocks, contracts, logs
+from server.chains.capabilities import accounts, blocks, contracts, following, logs
 from server.chains.capabilities.accounts import ReadsBalances
 from server.chains.capabilities.blocks import ReadsHeads, ReadsHealth
 from server.chains.capabilities.contracts import CallsContracts
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 FAMILIES = {"evm", "bitcoin", "solana", "starknet", "cosmos"}
 PROTOCOLS = {
     found
-    for module in (accounts, blocks, contracts, logs)
+    for module in (accounts, blocks, contracts, following, logs)
     for found in vars(module).values()
     if getattr(found, "_is_protocol", False) and found.__module__ == module.__name__
 }

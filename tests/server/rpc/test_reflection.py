@@ -13,7 +13,7 @@ from grpc import StatusCode
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from waypost.options.v1 import options_pb2
 
-from runtime.operations import load_operations, read_file_set
+from runtime.operations import load_operations, load_watches, read_file_set
 from server.rpc.reflection import REFLECTION
 from tests.server.accounts import stub_of
 
@@ -40,7 +40,7 @@ async def reflected(channel: Any, **query: Any) -> Any:
 
 async def test_reflection_lists_what_works_and_hides_what_is_internal(channel: Any) -> None:
     listed = {service.name for service in (await reflected(channel, list_services="")).list_services_response.service}
-    working = {operation.service for operation in load_operations() if operation.available}
+    working = {operation.service for operation in (*load_operations(), *load_watches()) if operation.available}
     apps = {name for name in listed if name.startswith("waypost_apps.")}
     assert len(apps) == 9
     beside = {"waypost.v1.BatchService", "grpc.health.v1.Health", *REFLECTION}

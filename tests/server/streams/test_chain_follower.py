@@ -35,10 +35,18 @@ async def twins(plain_session: aiohttp.ClientSession) -> AsyncIterator[list[Anvi
     """Three nodes of one chain, block for block."""
     nodes = [await Anvil.start(plain_session, *GENESIS) for _ in range(3)]
     for node in nodes:
-        await node.call("anvil_mine", hex(BEGIN), "0xc")
+        await grow(node, BEGIN)
     yield nodes
     for node in nodes:
         node.stop()
+
+
+async def grow(node: Anvil, blocks: int, step: int = 12) -> None:
+    """Make blocks whose hashes depend on nothing but those below and the step between their times."""
+    made_at = int((await node.call("eth_getBlockByNumber", "latest", False))["timestamp"], 16)
+    for later in range(1, blocks + 1):
+        await node.call("evm_setNextBlockTimestamp", made_at + later * step)
+        await node.call("evm_mine")
 
 
 async def watch(gateway: Gateway, slug: str = QUICK) -> BlockClient:
@@ -67,8 +75,8 @@ async def test_a_fork_of_two_nodes_is_not_followed_to_and_fro(twins: list[Anvil]
     one, other = twins[:2]
     async with open_gateway(one.url, other.url, slug=QUICK) as gateway:
         client = await watch(gateway)
-        await one.call("anvil_mine", "0x2", "0xc")
-        await other.call("anvil_mine", "0x2", "0xd")
+        await grow(one, 2)
+        await grow(other, 2, step=13)
         branches = [await chain_of(node, BEGIN) for node in (one, other)]
         reading = asyncio.ensure_future(client.until(lambda client: client.blocks in branches))
         while not reading.done():
@@ -76,8 +84,8 @@ async def test_a_fork_of_two_nodes_is_not_followed_to_and_fro(twins: list[Anvil]
         followed = branches.index(client.blocks)
         await look(gateway)
         # Both go on, each on its own: the stream stays where it is.
-        await one.call("anvil_mine", "0x1", "0xc")
-        await other.call("anvil_mine", "0x1", "0xd")
+        await grow(one, 1)
+        await grow(other, 1, step=13)
         branches = [await chain_of(node, BEGIN) for node in (one, other)]
         await reach(client, gateway, branches[followed])
         await look(gateway)
@@ -89,11 +97,11 @@ async def test_a_branch_that_most_nodes_leave_is_left(twins: list[Anvil]) -> Non
     async with open_gateway(*(node.url for node in twins), slug=QUICK) as gateway:
         client = await watch(gateway)
         for node in twins:
-            await node.call("anvil_mine", "0x3", "0xc")
+            await grow(node, 3)
         await reach(client, gateway, await chain_of(twins[0], BEGIN))
         for node in twins[1:]:
             await node.call("anvil_rollback", 2)
-            await node.call("anvil_mine", "0x3", "0xd")
+            await grow(node, 3, step=13)
         await reach(client, gateway, await chain_of(twins[1], BEGIN))
         assert client.kinds.count(REMOVED) == 2
         await look(gateway)
@@ -116,7 +124,7 @@ async def test_a_node_that_invents_headers_is_not_believed(twins: list[Anvil]) -
         liar.fault = spoil("eth_getBlockByNumber", invent)
         for _ in range(3):
             for node in twins:
-                await node.call("anvil_mine", "0x2", "0xc")
+                await grow(node, 2)
             await reach(client, gateway, await chain_of(twins[1], BEGIN))
         assert REMOVED not in client.kinds
         await client.close()
@@ -127,9 +135,9 @@ async def test_a_node_that_lags_takes_nothing_back(twins: list[Anvil]) -> None:
     async with open_gateway(twins[0].url, twins[1].url, slug=QUICK) as gateway:
         client = await watch(gateway)
         for node in twins[:2]:
-            await node.call("anvil_mine", "0x2", "0xc")
+            await grow(node, 2)
         # From now on the second one stands still.
-        await twins[0].call("anvil_mine", "0x2", "0xc")
+        await grow(twins[0], 2)
         await reach(client, gateway, await chain_of(twins[0], BEGIN))
         await look(gateway, 30)
         assert client.kinds == [PROGRESS] + [ADDED] * 4

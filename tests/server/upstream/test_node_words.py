@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.upstream.jsonrpc import NodeError
+from server.upstream.jsonrpc import NodeError, decode_single
 from server.upstream.node_words import MAX_DATA_CHARACTERS, MAX_MESSAGE_CHARACTERS, quote_node, secrets_of
 from tests.each import each
 
@@ -117,6 +117,54 @@ def test_data_that_no_parser_of_ours_reads_is_text() -> None:
         assert words.data is not None
         json.loads(words.data)
         assert len(words.data.decode()) <= MAX_DATA_CHARACTERS + 2
+
+
+def whole(message: Any, data: Any = None) -> tuple[str, Any]:
+    """Return what is handed on whole, of an error object as a node writes it."""
+    error = {"code": 3, "message": message, "data": data}
+    outcome = decode_single(json.dumps({"id": 1, "error": error}).encode(), 1)
+    assert isinstance(outcome, NodeError)
+    words = quote_node(outcome, SECRETS)
+    assert words.whole is not None
+    found = words.whole()
+    assert found.code == 3
+    return found.message, None if found.data is None else json.loads(found.data)
+
+
+def test_a_whole_error_is_what_the_node_wrote() -> None:
+    data = {"deep": [[[[[[[[[["0x" + "ab" * 40_000]]]]]]]]]], "number": 10**40, "none": None, "half": 0.5}
+    assert whole("m" * 60_000, data) == ("m" * 60_000, data)
+    assert whole("", "0x" + "00" * 500_000) == ("", "0x" + "00" * 500_000)
+    assert whole(None) == ("", None)
+    assert whole({"nested": 1})[0] == '{"nested": 1}'
+
+
+def test_of_a_whole_error_addresses_and_keys_are_left_out() -> None:
+    words = f"dial 10.0.0.5:8545 at https://node.internal.example/v2/{KEY} with {KEY} " * 2000
+    message, data = whole(words, {"words": words, "apiKey": "abc", words: [words]})
+    text = message + json.dumps(data)
+    assert not any(secret in text for secret in ("10.0.0.5", "internal", KEY, '"abc"'))
+    assert message.count("dial (address)") == 2000
+
+
+def test_a_whole_error_has_a_mebibyte_a_member_at_most() -> None:
+    message, data = whole("m" * 3_000_000, ["d" * 3_000_000])
+    assert len(message) <= 500
+    assert len(json.dumps(data)) <= (1 << 20) + 10
+
+
+def test_of_a_rest_gateway_the_whole_answer_is_kept() -> None:
+    body = b'{"code":5, "message":"no account at http://10.0.0.5:1317/x", "details":[{"big": 1e400}]}'
+    words = quote_node(NodeError(5, "no account", None, body, 404), SECRETS)
+    assert words.whole is not None
+    found = words.whole()
+    assert (found.code, found.status) == (5, 404)
+    assert found.data is not None
+    assert json.loads(found.data)["message"] == "no account at <url>"
+    plain = body.replace(b" at http://10.0.0.5:1317/x", b"")
+    words = quote_node(NodeError(5, "no account", None, plain, 404), SECRETS)
+    assert words.whole is not None
+    assert words.whole().data == plain
 
 
 JSON = st.recursive(

@@ -496,9 +496,11 @@ type EvmLog struct {
 	// Place among the block's logs, counted from 0.
 	LogIndex int32 `protobuf:"varint,6,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
 	// Whether a reorganisation took the log out of the chain.
-	Removed       bool `protobuf:"varint,7,opt,name=removed,proto3" json:"removed,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Removed bool `protobuf:"varint,7,opt,name=removed,proto3" json:"removed,omitempty"`
+	// Place of its transaction in the block, counted from 0; unset where the node does not state it.
+	TransactionIndex *int32 `protobuf:"varint,8,opt,name=transaction_index,json=transactionIndex,proto3,oneof" json:"transaction_index,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *EvmLog) Reset() {
@@ -578,6 +580,13 @@ func (x *EvmLog) GetRemoved() bool {
 		return x.Removed
 	}
 	return false
+}
+
+func (x *EvmLog) GetTransactionIndex() int32 {
+	if x != nil && x.TransactionIndex != nil {
+		return *x.TransactionIndex
+	}
+	return 0
 }
 
 var File_waypost_v1_evm_proto protoreflect.FileDescriptor
@@ -672,7 +681,7 @@ const file_waypost_v1_evm_proto_rawDesc = "" +
 	"\x10_max_fee_per_gasB\x1b\n" +
 	"\x19_max_priority_fee_per_gasB\x17\n" +
 	"\x15_max_fee_per_blob_gasB\v\n" +
-	"\t_chain_id\"\xd3\x01\n" +
+	"\t_chain_id\"\xa6\x02\n" +
 	"\x06EvmLog\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x16\n" +
 	"\x06topics\x18\x02 \x03(\tR\x06topics\x12\x12\n" +
@@ -680,7 +689,10 @@ const file_waypost_v1_evm_proto_rawDesc = "" +
 	"\fblock_number\x18\x04 \x01(\x03R\vblockNumber\x12)\n" +
 	"\x10transaction_hash\x18\x05 \x01(\tR\x0ftransactionHash\x12\x1b\n" +
 	"\tlog_index\x18\x06 \x01(\x05R\blogIndex\x12\x18\n" +
-	"\aremoved\x18\a \x01(\bR\aremovedB\x92\x01\n" +
+	"\aremoved\x18\a \x01(\bR\aremoved\x12;\n" +
+	"\x11transaction_index\x18\b \x01(\x05B\t\xf2\xbaɬ\n" +
+	"\x03\xa0\x01\x01H\x00R\x10transactionIndex\x88\x01\x01B\x14\n" +
+	"\x12_transaction_indexB\x92\x01\n" +
 	"\x0edev.waypost.v1B\bEvmProtoP\x01Z:github.com/waypost/waypost/clients/go/waypost/v1;waypostv1\xa2\x02\x03WPT\xaa\x02\n" +
 	"Waypost.V1\xba\x02\tWaypostV1\xca\x02\n" +
 	"Waypost\\V1\xea\x02\vWaypost::V1b\x06proto3"
@@ -724,6 +736,7 @@ func file_waypost_v1_evm_proto_init() {
 	file_waypost_v1_common_proto_init()
 	file_waypost_v1_evm_proto_msgTypes[0].OneofWrappers = []any{}
 	file_waypost_v1_evm_proto_msgTypes[1].OneofWrappers = []any{}
+	file_waypost_v1_evm_proto_msgTypes[2].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

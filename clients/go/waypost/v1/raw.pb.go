@@ -36,7 +36,10 @@ type ChainRpcRequest struct {
 	Params *NativeJson `protobuf:"bytes,3,opt,name=params,proto3" json:"params,omitempty"`
 	// Whether an error of the node itself is the answer, as `failure`, instead of a status of the gateway's. Equal calls
 	// then share one answer, and short ones a request to the node.
-	NodeErrors    *bool `protobuf:"varint,4,opt,name=node_errors,json=nodeErrors,proto3,oneof" json:"node_errors,omitempty"`
+	NodeErrors *bool `protobuf:"varint,4,opt,name=node_errors,json=nodeErrors,proto3,oneof" json:"node_errors,omitempty"`
+	// Path and query of a GET to the chain's REST gateway (Cosmos), percent-encoded, in place of a call: `method` is "GET"
+	// then, and an error is the node's `failure`.
+	RestPath      *string `protobuf:"bytes,5,opt,name=rest_path,json=restPath,proto3,oneof" json:"rest_path,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -97,6 +100,13 @@ func (x *ChainRpcRequest) GetNodeErrors() bool {
 		return *x.NodeErrors
 	}
 	return false
+}
+
+func (x *ChainRpcRequest) GetRestPath() string {
+	if x != nil && x.RestPath != nil {
+		return *x.RestPath
+	}
+	return ""
 }
 
 // What a node said itself when it refused a call of RawService.ChainRpc: a detail of the call's status, and
@@ -172,8 +182,10 @@ type NodeFailure struct {
 	Code *int64 `protobuf:"varint,1,opt,name=code,proto3,oneof" json:"code,omitempty"`
 	// The node's own text; empty where it gave none.
 	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
-	// What the node added, as it wrote it. Omitted where it added nothing.
-	Data          *NativeJson `protobuf:"bytes,3,opt,name=data,proto3,oneof" json:"data,omitempty"`
+	// What the node added, as it wrote it. Omitted where it added nothing. Of a REST gateway it is the whole answer.
+	Data *NativeJson `protobuf:"bytes,3,opt,name=data,proto3,oneof" json:"data,omitempty"`
+	// HTTP status of a REST gateway's answer; 0 otherwise.
+	HttpStatus    int32 `protobuf:"varint,4,opt,name=http_status,json=httpStatus,proto3" json:"http_status,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -227,6 +239,13 @@ func (x *NodeFailure) GetData() *NativeJson {
 		return x.Data
 	}
 	return nil
+}
+
+func (x *NodeFailure) GetHttpStatus() int32 {
+	if x != nil {
+		return x.HttpStatus
+	}
+	return 0
 }
 
 // Answers RawService.ChainRpc.
@@ -339,7 +358,7 @@ var File_waypost_v1_raw_proto protoreflect.FileDescriptor
 const file_waypost_v1_raw_proto_rawDesc = "" +
 	"\n" +
 	"\x14waypost/v1/raw.proto\x12\n" +
-	"waypost.v1\x1a waypost/options/v1/options.proto\x1a\x17waypost/v1/common.proto\"\xf7\x01\n" +
+	"waypost.v1\x1a waypost/options/v1/options.proto\x1a\x17waypost/v1/common.proto\"\xe9\x02\n" +
 	"\x0fChainRpcRequest\x12,\n" +
 	"\x05chain\x18\x01 \x01(\tB\x16\xf2\xbaɬ\n" +
 	"\x10\b\x01\x10\x01b\n" +
@@ -351,19 +370,25 @@ const file_waypost_v1_raw_proto_rawDesc = "" +
 	"\x04b\x02[]R\x06params\x125\n" +
 	"\vnode_errors\x18\x04 \x01(\bB\x0f\xf2\xbaɬ\n" +
 	"\tb\x04true\xa0\x01\x01H\x00R\n" +
-	"nodeErrors\x88\x01\x01B\x0e\n" +
-	"\f_node_errors\"\x8b\x01\n" +
+	"nodeErrors\x88\x01\x01\x12b\n" +
+	"\trest_path\x18\x05 \x01(\tB@\xf2\xbaɬ\n" +
+	":(\x80 b2\"/cosmos/bank/v1beta1/supply/by_denom?denom=uatom\"\xa0\x01\x01H\x01R\brestPath\x88\x01\x01B\x0e\n" +
+	"\f_node_errorsB\f\n" +
+	"\n" +
+	"_rest_path\"\x8b\x01\n" +
 	"\tNodeError\x12!\n" +
 	"\x04code\x18\x01 \x01(\x03B\b\xf2\xbaɬ\n" +
 	"\x028\x01H\x00R\x04code\x88\x01\x01\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12/\n" +
 	"\x04data\x18\x03 \x01(\v2\x16.waypost.v1.NativeJsonH\x01R\x04data\x88\x01\x01B\a\n" +
 	"\x05_codeB\a\n" +
-	"\x05_data\"\x83\x01\n" +
+	"\x05_data\"\xa4\x01\n" +
 	"\vNodeFailure\x12\x17\n" +
 	"\x04code\x18\x01 \x01(\x03H\x00R\x04code\x88\x01\x01\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12/\n" +
-	"\x04data\x18\x03 \x01(\v2\x16.waypost.v1.NativeJsonH\x01R\x04data\x88\x01\x01B\a\n" +
+	"\x04data\x18\x03 \x01(\v2\x16.waypost.v1.NativeJsonH\x01R\x04data\x88\x01\x01\x12\x1f\n" +
+	"\vhttp_status\x18\x04 \x01(\x05R\n" +
+	"httpStatusB\a\n" +
 	"\x05_codeB\a\n" +
 	"\x05_data\"\xbd\x01\n" +
 	"\x10ChainRpcResponse\x12\x14\n" +

@@ -908,20 +908,20 @@ const file_waypost_v1_stream_proto_rawDesc = "" +
 	"\x06LATEST\x12!\n" +
 	"\x0eFINALITY_FINAL\x10\x02\x1a\r\xfa\xbaɬ\n" +
 	"\a\n" +
-	"\x05FINAL2\xac\x05\n" +
+	"\x05FINAL2\xbb\x05\n" +
 	"\rStreamService\x12r\n" +
 	"\vWatchBlocks\x12\x1e.waypost.v1.WatchBlocksRequest\x1a\x1f.waypost.v1.WatchBlocksResponse\" \xea\xbaɬ\n" +
 	"\x17*\x05\x02\x03\x04\x05\x06:\x05\x02\x03\x04\x05\x06b\aStreams\x90\x02\x010\x01\x12d\n" +
 	"\tWatchLogs\x12\x1c.waypost.v1.WatchLogsRequest\x1a\x1d.waypost.v1.WatchLogsResponse\"\x18\xea\xbaɬ\n" +
 	"\x0f*\x01\x02:\x01\x02b\aStreams\x90\x02\x010\x01\x12s\n" +
 	"\x0eWatchTransfers\x12!.waypost.v1.WatchTransfersRequest\x1a\".waypost.v1.WatchTransfersResponse\"\x18\xea\xbaɬ\n" +
-	"\x0f*\x01\x02:\x01\x02b\aStreams\x90\x02\x010\x01\x12s\n" +
-	"\rWatchBalances\x12 .waypost.v1.WatchBalancesRequest\x1a!.waypost.v1.WatchBalancesResponse\"\x1b\xea\xbaɬ\n" +
-	"\x12 \x02*\x05\x02\x03\x04\x05\x06b\aStreams\x90\x02\x010\x01\x12i\n" +
-	"\vWatchPrices\x12\x1e.waypost.v1.WatchPricesRequest\x1a\x1f.waypost.v1.WatchPricesResponse\"\x17\xea\xbaɬ\n" +
-	"\x0e \x02*\x01\x01b\aStreams\x90\x02\x010\x01\x12l\n" +
-	"\fWatchReceipt\x12\x1f.waypost.v1.WatchReceiptRequest\x1a .waypost.v1.WatchReceiptResponse\"\x17\xea\xbaɬ\n" +
-	"\x0e*\x03\x02\x05\x06b\aStreams\x90\x02\x010\x01B\x95\x01\n" +
+	"\x0f*\x01\x02:\x01\x02b\aStreams\x90\x02\x010\x01\x12z\n" +
+	"\rWatchBalances\x12 .waypost.v1.WatchBalancesRequest\x1a!.waypost.v1.WatchBalancesResponse\"\"\xea\xbaɬ\n" +
+	"\x19 \x02*\x05\x02\x03\x04\x05\x06:\x05\x02\x03\x04\x05\x06b\aStreams\x90\x02\x010\x01\x12l\n" +
+	"\vWatchPrices\x12\x1e.waypost.v1.WatchPricesRequest\x1a\x1f.waypost.v1.WatchPricesResponse\"\x1a\xea\xbaɬ\n" +
+	"\x11 \x02*\x01\x01:\x01\x01b\aStreams\x90\x02\x010\x01\x12q\n" +
+	"\fWatchReceipt\x12\x1f.waypost.v1.WatchReceiptRequest\x1a .waypost.v1.WatchReceiptResponse\"\x1c\xea\xbaɬ\n" +
+	"\x13*\x03\x02\x05\x06:\x03\x02\x05\x06b\aStreams\x90\x02\x010\x01B\x95\x01\n" +
 	"\x0edev.waypost.v1B\vStreamProtoP\x01Z:github.com/waypost/waypost/clients/go/waypost/v1;waypostv1\xa2\x02\x03WPT\xaa\x02\n" +
 	"Waypost.V1\xba\x02\tWaypostV1\xca\x02\n" +
 	"Waypost\\V1\xea\x02\vWaypost::V1b\x06proto3"

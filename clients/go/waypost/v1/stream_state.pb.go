@@ -25,7 +25,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// How far a transaction is.
+// The steps of a transaction.
 type ReceiptState int32
 
 const (
@@ -329,7 +329,9 @@ type WatchedBalance struct {
 	// Decimals; unset for a Cosmos denom of unknown exponent.
 	Decimals *int32 `protobuf:"varint,3,opt,name=decimals,proto3,oneof" json:"decimals,omitempty"`
 	// Block (Solana: slot) that the balance was read at; omitted on Cosmos chains, whose nodes do not say.
-	BlockNumber   *int64 `protobuf:"varint,4,opt,name=block_number,json=blockNumber,proto3,oneof" json:"block_number,omitempty"`
+	BlockNumber *int64 `protobuf:"varint,4,opt,name=block_number,json=blockNumber,proto3,oneof" json:"block_number,omitempty"`
+	// Whether the chain stands still: no block came for 5 block times, or 10 seconds where that is longer.
+	Stalled       bool `protobuf:"varint,5,opt,name=stalled,proto3" json:"stalled,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -390,6 +392,13 @@ func (x *WatchedBalance) GetBlockNumber() int64 {
 		return *x.BlockNumber
 	}
 	return 0
+}
+
+func (x *WatchedBalance) GetStalled() bool {
+	if x != nil {
+		return x.Stalled
+	}
+	return false
 }
 
 // Asks for StreamService.WatchPrices.
@@ -724,16 +733,13 @@ type WatchReceiptResponse struct {
 	Chain string `protobuf:"bytes,1,opt,name=chain,proto3" json:"chain,omitempty"`
 	// The hash in the chain's writing.
 	Hash string `protobuf:"bytes,2,opt,name=hash,proto3" json:"hash,omitempty"`
-	// How far the transaction is.
-	State ReceiptState `protobuf:"varint,3,opt,name=state,proto3,enum=waypost.v1.ReceiptState" json:"state,omitempty"`
-	// Blocks that hold it or lie above it; 0 while it is in none.
-	Confirmations int32 `protobuf:"varint,4,opt,name=confirmations,proto3" json:"confirmations,omitempty"`
-	// Block that holds it; omitted while it is in none.
-	BlockNumber *int64 `protobuf:"varint,5,opt,name=block_number,json=blockNumber,proto3,oneof" json:"block_number,omitempty"`
-	// Hash of that block, where the family's receipts name it.
-	BlockHash *string `protobuf:"bytes,6,opt,name=block_hash,json=blockHash,proto3,oneof" json:"block_hash,omitempty"`
-	// The receipt, while the transaction is in a block.
-	Receipt       *WatchedReceipt `protobuf:"bytes,7,opt,name=receipt,proto3" json:"receipt,omitempty"`
+	// What the look at the transaction came to.
+	//
+	// Types that are valid to be assigned to Outcome:
+	//
+	//	*WatchReceiptResponse_Value
+	//	*WatchReceiptResponse_Error
+	Outcome       isWatchReceiptResponse_Outcome `protobuf_oneof:"outcome"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -782,39 +788,138 @@ func (x *WatchReceiptResponse) GetHash() string {
 	return ""
 }
 
-func (x *WatchReceiptResponse) GetState() ReceiptState {
+func (x *WatchReceiptResponse) GetOutcome() isWatchReceiptResponse_Outcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return nil
+}
+
+func (x *WatchReceiptResponse) GetValue() *WatchedTransaction {
+	if x != nil {
+		if x, ok := x.Outcome.(*WatchReceiptResponse_Value); ok {
+			return x.Value
+		}
+	}
+	return nil
+}
+
+func (x *WatchReceiptResponse) GetError() *RowError {
+	if x != nil {
+		if x, ok := x.Outcome.(*WatchReceiptResponse_Error); ok {
+			return x.Error
+		}
+	}
+	return nil
+}
+
+type isWatchReceiptResponse_Outcome interface {
+	isWatchReceiptResponse_Outcome()
+}
+
+type WatchReceiptResponse_Value struct {
+	// The transaction.
+	Value *WatchedTransaction `protobuf:"bytes,3,opt,name=value,json=transaction,proto3,oneof"`
+}
+
+type WatchReceiptResponse_Error struct {
+	// Why it cannot be looked at now; the transaction follows when it can again.
+	Error *RowError `protobuf:"bytes,4,opt,name=error,proto3,oneof"`
+}
+
+func (*WatchReceiptResponse_Value) isWatchReceiptResponse_Outcome() {}
+
+func (*WatchReceiptResponse_Error) isWatchReceiptResponse_Outcome() {}
+
+// How far a transaction is.
+type WatchedTransaction struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The step that it has come to.
+	State ReceiptState `protobuf:"varint,1,opt,name=state,proto3,enum=waypost.v1.ReceiptState" json:"state,omitempty"`
+	// Blocks that hold it or lie above it; 0 while it is in none.
+	Confirmations int32 `protobuf:"varint,2,opt,name=confirmations,proto3" json:"confirmations,omitempty"`
+	// Block that holds it; omitted while it is in none.
+	BlockNumber *int64 `protobuf:"varint,3,opt,name=block_number,json=blockNumber,proto3,oneof" json:"block_number,omitempty"`
+	// Hash of that block, where the family's receipts name it.
+	BlockHash *string `protobuf:"bytes,4,opt,name=block_hash,json=blockHash,proto3,oneof" json:"block_hash,omitempty"`
+	// The receipt: sent when the transaction is found in a block, and with CONFIRMED.
+	Receipt *WatchedReceipt `protobuf:"bytes,5,opt,name=receipt,proto3" json:"receipt,omitempty"`
+	// Whether the chain stands still: no block came for 5 block times, or 10 seconds where that is longer.
+	Stalled       bool `protobuf:"varint,6,opt,name=stalled,proto3" json:"stalled,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchedTransaction) Reset() {
+	*x = WatchedTransaction{}
+	mi := &file_waypost_v1_stream_state_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchedTransaction) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchedTransaction) ProtoMessage() {}
+
+func (x *WatchedTransaction) ProtoReflect() protoreflect.Message {
+	mi := &file_waypost_v1_stream_state_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchedTransaction.ProtoReflect.Descriptor instead.
+func (*WatchedTransaction) Descriptor() ([]byte, []int) {
+	return file_waypost_v1_stream_state_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *WatchedTransaction) GetState() ReceiptState {
 	if x != nil {
 		return x.State
 	}
 	return ReceiptState_RECEIPT_STATE_UNSPECIFIED
 }
 
-func (x *WatchReceiptResponse) GetConfirmations() int32 {
+func (x *WatchedTransaction) GetConfirmations() int32 {
 	if x != nil {
 		return x.Confirmations
 	}
 	return 0
 }
 
-func (x *WatchReceiptResponse) GetBlockNumber() int64 {
+func (x *WatchedTransaction) GetBlockNumber() int64 {
 	if x != nil && x.BlockNumber != nil {
 		return *x.BlockNumber
 	}
 	return 0
 }
 
-func (x *WatchReceiptResponse) GetBlockHash() string {
+func (x *WatchedTransaction) GetBlockHash() string {
 	if x != nil && x.BlockHash != nil {
 		return *x.BlockHash
 	}
 	return ""
 }
 
-func (x *WatchReceiptResponse) GetReceipt() *WatchedReceipt {
+func (x *WatchedTransaction) GetReceipt() *WatchedReceipt {
 	if x != nil {
 		return x.Receipt
 	}
 	return nil
+}
+
+func (x *WatchedTransaction) GetStalled() bool {
+	if x != nil {
+		return x.Stalled
+	}
+	return false
 }
 
 // A receipt in the shape of its chain family.
@@ -834,7 +939,7 @@ type WatchedReceipt struct {
 
 func (x *WatchedReceipt) Reset() {
 	*x = WatchedReceipt{}
-	mi := &file_waypost_v1_stream_state_proto_msgTypes[10]
+	mi := &file_waypost_v1_stream_state_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -846,7 +951,7 @@ func (x *WatchedReceipt) String() string {
 func (*WatchedReceipt) ProtoMessage() {}
 
 func (x *WatchedReceipt) ProtoReflect() protoreflect.Message {
-	mi := &file_waypost_v1_stream_state_proto_msgTypes[10]
+	mi := &file_waypost_v1_stream_state_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -859,7 +964,7 @@ func (x *WatchedReceipt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchedReceipt.ProtoReflect.Descriptor instead.
 func (*WatchedReceipt) Descriptor() ([]byte, []int) {
-	return file_waypost_v1_stream_state_proto_rawDescGZIP(), []int{10}
+	return file_waypost_v1_stream_state_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *WatchedReceipt) GetFamily() isWatchedReceipt_Family {
@@ -945,7 +1050,7 @@ const file_waypost_v1_stream_state_proto_rawDesc = "" +
 	"\x05token\x18\x04 \x01(\tR\x05token\x124\n" +
 	"\x05value\x18\x05 \x01(\v2\x1a.waypost.v1.WatchedBalanceH\x00R\abalance\x12,\n" +
 	"\x05error\x18\x06 \x01(\v2\x14.waypost.v1.RowErrorH\x00R\x05errorB\t\n" +
-	"\aoutcome\"\xbf\x01\n" +
+	"\aoutcome\"\xd9\x01\n" +
 	"\x0eWatchedBalance\x12 \n" +
 	"\x06amount\x18\x01 \x01(\tB\b\xf2\xbaɬ\n" +
 	"\x02\b\bR\x06amount\x12\x1a\n" +
@@ -953,7 +1058,8 @@ const file_waypost_v1_stream_state_proto_rawDesc = "" +
 	"\x02\b\tR\x03raw\x12)\n" +
 	"\bdecimals\x18\x03 \x01(\x05B\b\xf2\xbaɬ\n" +
 	"\x028\x01H\x00R\bdecimals\x88\x01\x01\x12&\n" +
-	"\fblock_number\x18\x04 \x01(\x03H\x01R\vblockNumber\x88\x01\x01B\v\n" +
+	"\fblock_number\x18\x04 \x01(\x03H\x01R\vblockNumber\x88\x01\x01\x12\x18\n" +
+	"\astalled\x18\x05 \x01(\bR\astalledB\v\n" +
 	"\t_decimalsB\x0f\n" +
 	"\r_block_number\"}\n" +
 	"\x12WatchPricesRequest\x12g\n" +
@@ -982,16 +1088,21 @@ const file_waypost_v1_stream_state_proto_rawDesc = "" +
 	"\x04hash\x18\x02 \x01(\tB\x99\x01\xf2\xbaɬ\n" +
 	"\x92\x01\b\x04\x10\x01bD\"0x56d68c3e307b08712da1ae76874321d6997983d8e81dea2aa126be5b8bc4050b\"p\x01zD\"0x5c504ed432cb51138bcf09aa5e8a410dd4a1e204ef84bfed1be16dfba1b22060\"R\x04hash\x127\n" +
 	"\rconfirmations\x18\x03 \x01(\x05B\x11\xf2\xbaɬ\n" +
-	"\v\x18\x01 \xe8\a2\x011b\x011R\rconfirmations\"\xb8\x02\n" +
+	"\v\x18\x01 \xe8\a2\x011b\x011R\rconfirmations\"\xb7\x01\n" +
 	"\x14WatchReceiptResponse\x12\x14\n" +
 	"\x05chain\x18\x01 \x01(\tR\x05chain\x12\x12\n" +
-	"\x04hash\x18\x02 \x01(\tR\x04hash\x12.\n" +
-	"\x05state\x18\x03 \x01(\x0e2\x18.waypost.v1.ReceiptStateR\x05state\x12$\n" +
-	"\rconfirmations\x18\x04 \x01(\x05R\rconfirmations\x12&\n" +
-	"\fblock_number\x18\x05 \x01(\x03H\x00R\vblockNumber\x88\x01\x01\x12\"\n" +
+	"\x04hash\x18\x02 \x01(\tR\x04hash\x12<\n" +
+	"\x05value\x18\x03 \x01(\v2\x1e.waypost.v1.WatchedTransactionH\x00R\vtransaction\x12,\n" +
+	"\x05error\x18\x04 \x01(\v2\x14.waypost.v1.RowErrorH\x00R\x05errorB\t\n" +
+	"\aoutcome\"\xa6\x02\n" +
+	"\x12WatchedTransaction\x12.\n" +
+	"\x05state\x18\x01 \x01(\x0e2\x18.waypost.v1.ReceiptStateR\x05state\x12$\n" +
+	"\rconfirmations\x18\x02 \x01(\x05R\rconfirmations\x12&\n" +
+	"\fblock_number\x18\x03 \x01(\x03H\x00R\vblockNumber\x88\x01\x01\x12\"\n" +
 	"\n" +
-	"block_hash\x18\x06 \x01(\tH\x01R\tblockHash\x88\x01\x01\x124\n" +
-	"\areceipt\x18\a \x01(\v2\x1a.waypost.v1.WatchedReceiptR\areceiptB\x0f\n" +
+	"block_hash\x18\x04 \x01(\tH\x01R\tblockHash\x88\x01\x01\x124\n" +
+	"\areceipt\x18\x05 \x01(\v2\x1a.waypost.v1.WatchedReceiptR\areceipt\x12\x18\n" +
+	"\astalled\x18\x06 \x01(\bR\astalledB\x0f\n" +
 	"\r_block_numberB\r\n" +
 	"\v_block_hash\"\xd4\x01\n" +
 	"\x0eWatchedReceipt\x124\n" +
@@ -1034,7 +1145,7 @@ func file_waypost_v1_stream_state_proto_rawDescGZIP() []byte {
 }
 
 var file_waypost_v1_stream_state_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_waypost_v1_stream_state_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_waypost_v1_stream_state_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_waypost_v1_stream_state_proto_goTypes = []any{
 	(ReceiptState)(0),             // 0: waypost.v1.ReceiptState
 	(*WatchBalancesRequest)(nil),  // 1: waypost.v1.WatchBalancesRequest
@@ -1047,31 +1158,34 @@ var file_waypost_v1_stream_state_proto_goTypes = []any{
 	(*WatchedPrice)(nil),          // 8: waypost.v1.WatchedPrice
 	(*WatchReceiptRequest)(nil),   // 9: waypost.v1.WatchReceiptRequest
 	(*WatchReceiptResponse)(nil),  // 10: waypost.v1.WatchReceiptResponse
-	(*WatchedReceipt)(nil),        // 11: waypost.v1.WatchedReceipt
-	(*RowError)(nil),              // 12: waypost.v1.RowError
-	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
-	(*EvmReceipt)(nil),            // 14: waypost.v1.EvmReceipt
-	(*StarknetReceipt)(nil),       // 15: waypost.v1.StarknetReceipt
-	(*CosmosReceipt)(nil),         // 16: waypost.v1.CosmosReceipt
+	(*WatchedTransaction)(nil),    // 11: waypost.v1.WatchedTransaction
+	(*WatchedReceipt)(nil),        // 12: waypost.v1.WatchedReceipt
+	(*RowError)(nil),              // 13: waypost.v1.RowError
+	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
+	(*EvmReceipt)(nil),            // 15: waypost.v1.EvmReceipt
+	(*StarknetReceipt)(nil),       // 16: waypost.v1.StarknetReceipt
+	(*CosmosReceipt)(nil),         // 17: waypost.v1.CosmosReceipt
 }
 var file_waypost_v1_stream_state_proto_depIdxs = []int32{
 	2,  // 0: waypost.v1.WatchBalancesRequest.items:type_name -> waypost.v1.WatchBalancesItem
 	4,  // 1: waypost.v1.WatchBalancesResponse.value:type_name -> waypost.v1.WatchedBalance
-	12, // 2: waypost.v1.WatchBalancesResponse.error:type_name -> waypost.v1.RowError
+	13, // 2: waypost.v1.WatchBalancesResponse.error:type_name -> waypost.v1.RowError
 	6,  // 3: waypost.v1.WatchPricesRequest.items:type_name -> waypost.v1.WatchPricesItem
 	8,  // 4: waypost.v1.WatchPricesResponse.value:type_name -> waypost.v1.WatchedPrice
-	12, // 5: waypost.v1.WatchPricesResponse.error:type_name -> waypost.v1.RowError
-	13, // 6: waypost.v1.WatchedPrice.last_updated:type_name -> google.protobuf.Timestamp
-	0,  // 7: waypost.v1.WatchReceiptResponse.state:type_name -> waypost.v1.ReceiptState
-	11, // 8: waypost.v1.WatchReceiptResponse.receipt:type_name -> waypost.v1.WatchedReceipt
-	14, // 9: waypost.v1.WatchedReceipt.evm:type_name -> waypost.v1.EvmReceipt
-	15, // 10: waypost.v1.WatchedReceipt.starknet:type_name -> waypost.v1.StarknetReceipt
-	16, // 11: waypost.v1.WatchedReceipt.cosmos:type_name -> waypost.v1.CosmosReceipt
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	13, // 5: waypost.v1.WatchPricesResponse.error:type_name -> waypost.v1.RowError
+	14, // 6: waypost.v1.WatchedPrice.last_updated:type_name -> google.protobuf.Timestamp
+	11, // 7: waypost.v1.WatchReceiptResponse.value:type_name -> waypost.v1.WatchedTransaction
+	13, // 8: waypost.v1.WatchReceiptResponse.error:type_name -> waypost.v1.RowError
+	0,  // 9: waypost.v1.WatchedTransaction.state:type_name -> waypost.v1.ReceiptState
+	12, // 10: waypost.v1.WatchedTransaction.receipt:type_name -> waypost.v1.WatchedReceipt
+	15, // 11: waypost.v1.WatchedReceipt.evm:type_name -> waypost.v1.EvmReceipt
+	16, // 12: waypost.v1.WatchedReceipt.starknet:type_name -> waypost.v1.StarknetReceipt
+	17, // 13: waypost.v1.WatchedReceipt.cosmos:type_name -> waypost.v1.CosmosReceipt
+	14, // [14:14] is the sub-list for method output_type
+	14, // [14:14] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_waypost_v1_stream_state_proto_init() }
@@ -1091,8 +1205,12 @@ func file_waypost_v1_stream_state_proto_init() {
 		(*WatchPricesResponse_Error)(nil),
 	}
 	file_waypost_v1_stream_state_proto_msgTypes[7].OneofWrappers = []any{}
-	file_waypost_v1_stream_state_proto_msgTypes[9].OneofWrappers = []any{}
-	file_waypost_v1_stream_state_proto_msgTypes[10].OneofWrappers = []any{
+	file_waypost_v1_stream_state_proto_msgTypes[9].OneofWrappers = []any{
+		(*WatchReceiptResponse_Value)(nil),
+		(*WatchReceiptResponse_Error)(nil),
+	}
+	file_waypost_v1_stream_state_proto_msgTypes[10].OneofWrappers = []any{}
+	file_waypost_v1_stream_state_proto_msgTypes[11].OneofWrappers = []any{
 		(*WatchedReceipt_Evm)(nil),
 		(*WatchedReceipt_Starknet)(nil),
 		(*WatchedReceipt_Cosmos)(nil),
@@ -1103,7 +1221,7 @@ func file_waypost_v1_stream_state_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_waypost_v1_stream_state_proto_rawDesc), len(file_waypost_v1_stream_state_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

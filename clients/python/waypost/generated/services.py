@@ -1533,6 +1533,7 @@ class Raw:
         method: str,
         params: Any | common_pb2.NativeJson | None = None,
         node_errors: bool | None = None,
+        rest_path: str | None = None,
         timeout: float | None = None,
     ) -> raw_pb2.ChainRpcResponse:
         """Returns what a chain's node answers to one of its own read methods.
@@ -1548,11 +1549,13 @@ class Raw:
             node_errors: Whether an error of the node itself is the answer, as `failure`, instead of a
                 status of the gateway's. Equal calls then share one answer, and short ones a request to the
                 node.
+            rest_path: Path and query of a GET to the chain's REST gateway (Cosmos), percent-encoded, in
+                place of a call: `method` is "GET" then, and an error is the node's `failure`.
             timeout: Seconds; by default what the operation is given.
         """
         return self._ask(
             rpcs.RAW_CHAIN_RPC,
-            {"chain": chain, "method": method, "params": params, "node_errors": node_errors},
+            {"chain": chain, "method": method, "params": params, "node_errors": node_errors, "rest_path": rest_path},
             timeout,
         )
 

@@ -101,7 +101,7 @@ class EvmTransaction(_message.Message):
     def __init__(self, hash: _Optional[str] = ..., from_address: _Optional[str] = ..., to: _Optional[str] = ..., value: _Optional[str] = ..., gas_price: _Optional[str] = ..., gas: _Optional[str] = ..., input: _Optional[str] = ..., nonce: _Optional[int] = ..., type: _Optional[int] = ..., transaction_index: _Optional[int] = ..., max_fee_per_gas: _Optional[str] = ..., max_priority_fee_per_gas: _Optional[str] = ..., max_fee_per_blob_gas: _Optional[str] = ..., chain_id: _Optional[str] = ..., extra: _Optional[_Union[_common_pb2.NativeJson, _Mapping]] = ...) -> None: ...
 
 class EvmLog(_message.Message):
-    __slots__ = ("address", "topics", "data", "block_number", "transaction_hash", "log_index", "removed")
+    __slots__ = ("address", "topics", "data", "block_number", "transaction_hash", "log_index", "removed", "transaction_index")
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
     TOPICS_FIELD_NUMBER: _ClassVar[int]
     DATA_FIELD_NUMBER: _ClassVar[int]
@@ -109,6 +109,7 @@ class EvmLog(_message.Message):
     TRANSACTION_HASH_FIELD_NUMBER: _ClassVar[int]
     LOG_INDEX_FIELD_NUMBER: _ClassVar[int]
     REMOVED_FIELD_NUMBER: _ClassVar[int]
+    TRANSACTION_INDEX_FIELD_NUMBER: _ClassVar[int]
     address: str
     topics: _containers.RepeatedScalarFieldContainer[str]
     data: str
@@ -116,4 +117,5 @@ class EvmLog(_message.Message):
     transaction_hash: str
     log_index: int
     removed: bool
-    def __init__(self, address: _Optional[str] = ..., topics: _Optional[_Iterable[str]] = ..., data: _Optional[str] = ..., block_number: _Optional[int] = ..., transaction_hash: _Optional[str] = ..., log_index: _Optional[int] = ..., removed: bool = ...) -> None: ...
+    transaction_index: int
+    def __init__(self, address: _Optional[str] = ..., topics: _Optional[_Iterable[str]] = ..., data: _Optional[str] = ..., block_number: _Optional[int] = ..., transaction_hash: _Optional[str] = ..., log_index: _Optional[int] = ..., removed: bool = ..., transaction_index: _Optional[int] = ...) -> None: ...

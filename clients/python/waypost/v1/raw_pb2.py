@@ -26,7 +26,7 @@ from waypost.options.v1 import options_pb2 as waypost_dot_options_dot_v1_dot_opt
 from waypost.v1 import common_pb2 as waypost_dot_v1_dot_common__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14waypost/v1/raw.proto\x12\nwaypost.v1\x1a waypost/options/v1/options.proto\x1a\x17waypost/v1/common.proto\"\xd4\x01\n\x0f\x43hainRpcRequest\x12%\n\x05\x63hain\x18\x01 \x01(\tB\x16\xf2\xba\xc9\xac\n\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12+\n\x06method\x18\x02 \x01(\tB\x1b\xf2\xba\xc9\xac\n\x15\x10\x01(dX\x01\x62\r\"eth_chainId\"\x12\x32\n\x06params\x18\x03 \x01(\x0b\x32\x16.waypost.v1.NativeJsonB\n\xf2\xba\xc9\xac\n\x04\x62\x02[]\x12)\n\x0bnode_errors\x18\x04 \x01(\x08\x42\x0f\xf2\xba\xc9\xac\n\tb\x04true\xa0\x01\x01H\x00\x88\x01\x01\x42\x0e\n\x0c_node_errors\"v\n\tNodeError\x12\x1b\n\x04\x63ode\x18\x01 \x01(\x03\x42\x08\xf2\xba\xc9\xac\n\x02\x38\x01H\x00\x88\x01\x01\x12\x0f\n\x07message\x18\x02 \x01(\t\x12)\n\x04\x64\x61ta\x18\x03 \x01(\x0b\x32\x16.waypost.v1.NativeJsonH\x01\x88\x01\x01\x42\x07\n\x05_codeB\x07\n\x05_data\"n\n\x0bNodeFailure\x12\x11\n\x04\x63ode\x18\x01 \x01(\x03H\x00\x88\x01\x01\x12\x0f\n\x07message\x18\x02 \x01(\t\x12)\n\x04\x64\x61ta\x18\x03 \x01(\x0b\x32\x16.waypost.v1.NativeJsonH\x01\x88\x01\x01\x42\x07\n\x05_codeB\x07\n\x05_data\"\x9d\x01\n\x10\x43hainRpcResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x0e\n\x06method\x18\x02 \x01(\t\x12(\n\x06result\x18\x03 \x01(\x0b\x32\x16.waypost.v1.NativeJsonH\x00\x12\x35\n\x07\x66\x61ilure\x18\x04 \x01(\x0b\x32\x17.waypost.v1.NodeFailureB\t\xf2\xba\xc9\xac\n\x03\xa0\x01\x01H\x00\x42\t\n\x07outcome2\x84\x01\n\nRawService\x12v\n\x08\x43hainRpc\x12\x1b.waypost.v1.ChainRpcRequest\x1a\x1c.waypost.v1.ChainRpcResponse\"/\x90\x02\x01\xea\xba\xc9\xac\n&*\x05\x02\x03\x04\x05\x06:\x05\x02\x03\x04\x05\x06\x62\x10Raw chain accessh\x80\x80\x14p\x01\x42\x92\x01\n\x0e\x64\x65v.waypost.v1B\x08RawProtoP\x01Z:github.com/waypost/waypost/clients/go/waypost/v1;waypostv1\xa2\x02\x03WPT\xaa\x02\nWaypost.V1\xba\x02\tWaypostV1\xca\x02\nWaypost\\V1\xea\x02\x0bWaypost::V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14waypost/v1/raw.proto\x12\nwaypost.v1\x1a waypost/options/v1/options.proto\x1a\x17waypost/v1/common.proto\"\xbc\x02\n\x0f\x43hainRpcRequest\x12%\n\x05\x63hain\x18\x01 \x01(\tB\x16\xf2\xba\xc9\xac\n\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12+\n\x06method\x18\x02 \x01(\tB\x1b\xf2\xba\xc9\xac\n\x15\x10\x01(dX\x01\x62\r\"eth_chainId\"\x12\x32\n\x06params\x18\x03 \x01(\x0b\x32\x16.waypost.v1.NativeJsonB\n\xf2\xba\xc9\xac\n\x04\x62\x02[]\x12)\n\x0bnode_errors\x18\x04 \x01(\x08\x42\x0f\xf2\xba\xc9\xac\n\tb\x04true\xa0\x01\x01H\x00\x88\x01\x01\x12X\n\trest_path\x18\x05 \x01(\tB@\xf2\xba\xc9\xac\n:(\x80 b2\"/cosmos/bank/v1beta1/supply/by_denom?denom=uatom\"\xa0\x01\x01H\x01\x88\x01\x01\x42\x0e\n\x0c_node_errorsB\x0c\n\n_rest_path\"v\n\tNodeError\x12\x1b\n\x04\x63ode\x18\x01 \x01(\x03\x42\x08\xf2\xba\xc9\xac\n\x02\x38\x01H\x00\x88\x01\x01\x12\x0f\n\x07message\x18\x02 \x01(\t\x12)\n\x04\x64\x61ta\x18\x03 \x01(\x0b\x32\x16.waypost.v1.NativeJsonH\x01\x88\x01\x01\x42\x07\n\x05_codeB\x07\n\x05_data\"\x83\x01\n\x0bNodeFailure\x12\x11\n\x04\x63ode\x18\x01 \x01(\x03H\x00\x88\x01\x01\x12\x0f\n\x07message\x18\x02 \x01(\t\x12)\n\x04\x64\x61ta\x18\x03 \x01(\x0b\x32\x16.waypost.v1.NativeJsonH\x01\x88\x01\x01\x12\x13\n\x0bhttp_status\x18\x04 \x01(\x05\x42\x07\n\x05_codeB\x07\n\x05_data\"\x9d\x01\n\x10\x43hainRpcResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x0e\n\x06method\x18\x02 \x01(\t\x12(\n\x06result\x18\x03 \x01(\x0b\x32\x16.waypost.v1.NativeJsonH\x00\x12\x35\n\x07\x66\x61ilure\x18\x04 \x01(\x0b\x32\x17.waypost.v1.NodeFailureB\t\xf2\xba\xc9\xac\n\x03\xa0\x01\x01H\x00\x42\t\n\x07outcome2\x84\x01\n\nRawService\x12v\n\x08\x43hainRpc\x12\x1b.waypost.v1.ChainRpcRequest\x1a\x1c.waypost.v1.ChainRpcResponse\"/\x90\x02\x01\xea\xba\xc9\xac\n&*\x05\x02\x03\x04\x05\x06:\x05\x02\x03\x04\x05\x06\x62\x10Raw chain accessh\x80\x80\x14p\x01\x42\x92\x01\n\x0e\x64\x65v.waypost.v1B\x08RawProtoP\x01Z:github.com/waypost/waypost/clients/go/waypost/v1;waypostv1\xa2\x02\x03WPT\xaa\x02\nWaypost.V1\xba\x02\tWaypostV1\xca\x02\nWaypost\\V1\xea\x02\x0bWaypost::V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -42,6 +42,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CHAINRPCREQUEST'].fields_by_name['params']._serialized_options = b'\362\272\311\254\n\004b\002[]'
   _globals['_CHAINRPCREQUEST'].fields_by_name['node_errors']._loaded_options = None
   _globals['_CHAINRPCREQUEST'].fields_by_name['node_errors']._serialized_options = b'\362\272\311\254\n\tb\004true\240\001\001'
+  _globals['_CHAINRPCREQUEST'].fields_by_name['rest_path']._loaded_options = None
+  _globals['_CHAINRPCREQUEST'].fields_by_name['rest_path']._serialized_options = b'\362\272\311\254\n:(\200 b2\"/cosmos/bank/v1beta1/supply/by_denom?denom=uatom\"\240\001\001'
   _globals['_NODEERROR'].fields_by_name['code']._loaded_options = None
   _globals['_NODEERROR'].fields_by_name['code']._serialized_options = b'\362\272\311\254\n\0028\001'
   _globals['_CHAINRPCRESPONSE'].fields_by_name['failure']._loaded_options = None
@@ -49,13 +51,13 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RAWSERVICE'].methods_by_name['ChainRpc']._loaded_options = None
   _globals['_RAWSERVICE'].methods_by_name['ChainRpc']._serialized_options = b'\220\002\001\352\272\311\254\n&*\005\002\003\004\005\006:\005\002\003\004\005\006b\020Raw chain accessh\200\200\024p\001'
   _globals['_CHAINRPCREQUEST']._serialized_start=96
-  _globals['_CHAINRPCREQUEST']._serialized_end=308
-  _globals['_NODEERROR']._serialized_start=310
-  _globals['_NODEERROR']._serialized_end=428
-  _globals['_NODEFAILURE']._serialized_start=430
-  _globals['_NODEFAILURE']._serialized_end=540
-  _globals['_CHAINRPCRESPONSE']._serialized_start=543
-  _globals['_CHAINRPCRESPONSE']._serialized_end=700
-  _globals['_RAWSERVICE']._serialized_start=703
-  _globals['_RAWSERVICE']._serialized_end=835
+  _globals['_CHAINRPCREQUEST']._serialized_end=412
+  _globals['_NODEERROR']._serialized_start=414
+  _globals['_NODEERROR']._serialized_end=532
+  _globals['_NODEFAILURE']._serialized_start=535
+  _globals['_NODEFAILURE']._serialized_end=666
+  _globals['_CHAINRPCRESPONSE']._serialized_start=669
+  _globals['_CHAINRPCRESPONSE']._serialized_end=826
+  _globals['_RAWSERVICE']._serialized_start=829
+  _globals['_RAWSERVICE']._serialized_end=961
 # @@protoc_insertion_point(module_scope)

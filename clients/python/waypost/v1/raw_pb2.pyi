@@ -7,16 +7,18 @@ from typing import ClassVar as _ClassVar, Mapping as _Mapping, Optional as _Opti
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class ChainRpcRequest(_message.Message):
-    __slots__ = ("chain", "method", "params", "node_errors")
+    __slots__ = ("chain", "method", "params", "node_errors", "rest_path")
     CHAIN_FIELD_NUMBER: _ClassVar[int]
     METHOD_FIELD_NUMBER: _ClassVar[int]
     PARAMS_FIELD_NUMBER: _ClassVar[int]
     NODE_ERRORS_FIELD_NUMBER: _ClassVar[int]
+    REST_PATH_FIELD_NUMBER: _ClassVar[int]
     chain: str
     method: str
     params: _common_pb2.NativeJson
     node_errors: bool
-    def __init__(self, chain: _Optional[str] = ..., method: _Optional[str] = ..., params: _Optional[_Union[_common_pb2.NativeJson, _Mapping]] = ..., node_errors: bool = ...) -> None: ...
+    rest_path: str
+    def __init__(self, chain: _Optional[str] = ..., method: _Optional[str] = ..., params: _Optional[_Union[_common_pb2.NativeJson, _Mapping]] = ..., node_errors: bool = ..., rest_path: _Optional[str] = ...) -> None: ...
 
 class NodeError(_message.Message):
     __slots__ = ("code", "message", "data")
@@ -29,14 +31,16 @@ class NodeError(_message.Message):
     def __init__(self, code: _Optional[int] = ..., message: _Optional[str] = ..., data: _Optional[_Union[_common_pb2.NativeJson, _Mapping]] = ...) -> None: ...
 
 class NodeFailure(_message.Message):
-    __slots__ = ("code", "message", "data")
+    __slots__ = ("code", "message", "data", "http_status")
     CODE_FIELD_NUMBER: _ClassVar[int]
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
     DATA_FIELD_NUMBER: _ClassVar[int]
+    HTTP_STATUS_FIELD_NUMBER: _ClassVar[int]
     code: int
     message: str
     data: _common_pb2.NativeJson
-    def __init__(self, code: _Optional[int] = ..., message: _Optional[str] = ..., data: _Optional[_Union[_common_pb2.NativeJson, _Mapping]] = ...) -> None: ...
+    http_status: int
+    def __init__(self, code: _Optional[int] = ..., message: _Optional[str] = ..., data: _Optional[_Union[_common_pb2.NativeJson, _Mapping]] = ..., http_status: _Optional[int] = ...) -> None: ...
 
 class ChainRpcResponse(_message.Message):
     __slots__ = ("chain", "method", "result", "failure")

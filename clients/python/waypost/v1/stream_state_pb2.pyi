@@ -56,16 +56,18 @@ class WatchBalancesResponse(_message.Message):
     def __init__(self, item: _Optional[int] = ..., chain: _Optional[str] = ..., address: _Optional[str] = ..., token: _Optional[str] = ..., value: _Optional[_Union[WatchedBalance, _Mapping]] = ..., error: _Optional[_Union[_common_pb2.RowError, _Mapping]] = ...) -> None: ...
 
 class WatchedBalance(_message.Message):
-    __slots__ = ("amount", "raw", "decimals", "block_number")
+    __slots__ = ("amount", "raw", "decimals", "block_number", "stalled")
     AMOUNT_FIELD_NUMBER: _ClassVar[int]
     RAW_FIELD_NUMBER: _ClassVar[int]
     DECIMALS_FIELD_NUMBER: _ClassVar[int]
     BLOCK_NUMBER_FIELD_NUMBER: _ClassVar[int]
+    STALLED_FIELD_NUMBER: _ClassVar[int]
     amount: str
     raw: str
     decimals: int
     block_number: int
-    def __init__(self, amount: _Optional[str] = ..., raw: _Optional[str] = ..., decimals: _Optional[int] = ..., block_number: _Optional[int] = ...) -> None: ...
+    stalled: bool
+    def __init__(self, amount: _Optional[str] = ..., raw: _Optional[str] = ..., decimals: _Optional[int] = ..., block_number: _Optional[int] = ..., stalled: bool = ...) -> None: ...
 
 class WatchPricesRequest(_message.Message):
     __slots__ = ("items",)
@@ -112,22 +114,32 @@ class WatchReceiptRequest(_message.Message):
     def __init__(self, chain: _Optional[str] = ..., hash: _Optional[str] = ..., confirmations: _Optional[int] = ...) -> None: ...
 
 class WatchReceiptResponse(_message.Message):
-    __slots__ = ("chain", "hash", "state", "confirmations", "block_number", "block_hash", "receipt")
+    __slots__ = ("chain", "hash", "value", "error")
     CHAIN_FIELD_NUMBER: _ClassVar[int]
     HASH_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
+    chain: str
+    hash: str
+    value: WatchedTransaction
+    error: _common_pb2.RowError
+    def __init__(self, chain: _Optional[str] = ..., hash: _Optional[str] = ..., value: _Optional[_Union[WatchedTransaction, _Mapping]] = ..., error: _Optional[_Union[_common_pb2.RowError, _Mapping]] = ...) -> None: ...
+
+class WatchedTransaction(_message.Message):
+    __slots__ = ("state", "confirmations", "block_number", "block_hash", "receipt", "stalled")
     STATE_FIELD_NUMBER: _ClassVar[int]
     CONFIRMATIONS_FIELD_NUMBER: _ClassVar[int]
     BLOCK_NUMBER_FIELD_NUMBER: _ClassVar[int]
     BLOCK_HASH_FIELD_NUMBER: _ClassVar[int]
     RECEIPT_FIELD_NUMBER: _ClassVar[int]
-    chain: str
-    hash: str
+    STALLED_FIELD_NUMBER: _ClassVar[int]
     state: ReceiptState
     confirmations: int
     block_number: int
     block_hash: str
     receipt: WatchedReceipt
-    def __init__(self, chain: _Optional[str] = ..., hash: _Optional[str] = ..., state: _Optional[_Union[ReceiptState, str]] = ..., confirmations: _Optional[int] = ..., block_number: _Optional[int] = ..., block_hash: _Optional[str] = ..., receipt: _Optional[_Union[WatchedReceipt, _Mapping]] = ...) -> None: ...
+    stalled: bool
+    def __init__(self, state: _Optional[_Union[ReceiptState, str]] = ..., confirmations: _Optional[int] = ..., block_number: _Optional[int] = ..., block_hash: _Optional[str] = ..., receipt: _Optional[_Union[WatchedReceipt, _Mapping]] = ..., stalled: bool = ...) -> None: ...
 
 class WatchedReceipt(_message.Message):
     __slots__ = ("evm", "starknet", "cosmos")

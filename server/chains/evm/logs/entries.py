@@ -24,6 +24,7 @@ class LogEntry(msgspec.Struct, rename="camel", gc=False):
     transaction_hash: str
     log_index: str
     removed: bool | None = None
+    transaction_index: str | None = None
 
 
 class Place(NamedTuple):
@@ -52,6 +53,7 @@ _HASHED_ENTRIES = msgspec.json.Decoder(list[_HashedEntry])
 _MEMBERS = re.compile(
     r"0[xX][0-9a-fA-F]+ 0[xX][0-9a-fA-F]+ 0x[0-9a-fA-F]{40}(?: 0x[0-9a-fA-F]{64}){1,5} 0x(?:[0-9a-fA-F]{2})*+"
 )
+_INDEX = re.compile(r"0x[0-7]?[0-9a-fA-F]{1,7}")
 _BESIDE_TOPICS = 5
 _MOST_INDEX = (1 << 31) - 1
 
@@ -125,9 +127,15 @@ def log_messages(placed: Iterable[PlacedEntry]) -> list[evm_pb2.EvmLog]:
             transaction_hash=entry.transaction_hash,
             log_index=place.log_index,
             removed=bool(entry.removed),
+            transaction_index=_transaction_index(entry),
         )
         for place, entry in placed
     ]
+
+
+def _transaction_index(entry: LogEntry) -> int | None:
+    text = entry.transaction_index
+    return int(text, 16) if text is not None and _INDEX.fullmatch(text) else None
 
 
 def parse_logs(result: bytes | msgspec.Raw) -> list[evm_pb2.EvmLog]:
