@@ -15,6 +15,7 @@ from waypost.errors import TransportError, WaypostError
 from waypost.methods import Answer
 from waypost.target import ATTEMPTS, FIRST_PAUSE, GROWTH
 from waypost.v1.stream_pb2 import EVENT_KIND_ADDED, EVENT_KIND_REMOVED, EVENT_KIND_ROLLED_BACK
+from waypost.v1.stream_state_pb2 import WatchedBalance, WatchedPrice
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,8 +59,8 @@ BROKEN = {
     grpc.StatusCode.UNKNOWN,
     grpc.StatusCode.CANCELLED,
 }
-# When a value was read is no change of it.
-_MOMENTS = ("block_number", "last_updated")
+# When a value was read is no change of it; which block a transaction is in is one.
+_MOMENTS = {WatchedBalance.DESCRIPTOR.name: "block_number", WatchedPrice.DESCRIPTOR.name: "last_updated"}
 
 
 class Position:
@@ -164,10 +165,9 @@ def _digest(message: Any, *left_out: str) -> bytes:
     compared.CopyFrom(message)
     for name in left_out:
         compared.ClearField(name)
-    if "value" in compared.DESCRIPTOR.fields_by_name and compared.HasField("value"):
-        for name in _MOMENTS:
-            if name in compared.value.DESCRIPTOR.fields_by_name:
-                compared.value.ClearField(name)
+    value = compared.value if "value" in compared.DESCRIPTOR.fields_by_name and compared.HasField("value") else None
+    if value is not None and (moment := _MOMENTS.get(value.DESCRIPTOR.name)):
+        value.ClearField(moment)
     return hashlib.blake2b(compared.SerializeToString(deterministic=True), digest_size=16).digest()
 
 

@@ -34,8 +34,6 @@ const PASSING = new Set([
 ]);
 /** What proxies, and connections that break, make of a stream that nothing is wrong with. */
 const BROKEN = new Set([Code.Unavailable, Code.Internal, Code.Aborted, Code.Canceled, Code.DeadlineExceeded]);
-/** When a value was read is no change of it. */
-const MOMENTS = new Set(["blockNumber", "lastUpdated"]);
 
 /**
  * Yields the events of a stream and goes on where it was when it breaks: `open` begins it, at a cursor where there is
@@ -128,7 +126,7 @@ export class Position {
   }
 
   #takeEvent(event: Event): boolean {
-    const seen = printed(event, new Set(["cursor", "finality"]));
+    const seen = printJson({ ...event, cursor: undefined, finality: undefined });
     this.#cursor = event.cursor || this.#cursor;
     switch (kindOf(event)) {
       case "ADDED": {
@@ -163,7 +161,7 @@ export class Position {
 
   #takeValue(value: Event): boolean {
     const item = value.item ?? 0;
-    const seen = printed(value, MOMENTS);
+    const seen = printJson(timeless(value));
     const isRepeated = this.#unseen.delete(item) && this.#values.get(item) === seen;
     this.#values.set(item, seen);
     return !isRepeated;
@@ -174,13 +172,10 @@ function kindOf({ kind }: Event): string | undefined {
   return typeof kind === "number" ? EventKind[kind] : kind;
 }
 
-function printed(event: object, leftOut: Set<string>): string {
-  return printJson(without(event, leftOut));
-}
-
-function without(value: unknown, leftOut: Set<string>): unknown {
-  if (Array.isArray(value)) return value.map((one) => without(one, leftOut));
-  if (typeof value !== "object" || value === null || value instanceof Uint8Array) return value;
-  const left = Object.entries(value).filter(([name]) => !leftOut.has(name));
-  return Object.fromEntries(left.map(([name, one]) => [name, without(one, leftOut)]));
+/** Returns a value without when it was read, which is no change of it: a price's time and a balance's block. */
+function timeless(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  const moment = "raw" in value ? "blockNumber" : "lastUpdated";
+  const left = Object.entries(value).filter(([name]) => name !== moment);
+  return Object.fromEntries(left.map(([name, one]) => [name, timeless(one)]));
 }

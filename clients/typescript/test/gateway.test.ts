@@ -121,6 +121,20 @@ test("follows a chain over both faces", { skip }, async () => {
   }
 });
 
+test("prices are values over both faces", { skip }, async () => {
+  const items = [{ symbol: "ETH" }, { symbol: "BTC" }];
+  for await (const { symbol, outcome } of over("WAYPOST_KEY")(StreamService).watchPrices({ items })) {
+    assert.equal(symbol, "ETH");
+    assert.ok(outcome.case === "value" && outcome.value.usd > 0);
+    break;
+  }
+  for await (const { symbol, price } of jsonRpc(posting("WAYPOST_KEY")).watchPrices({ items })) {
+    assert.equal(symbol, "ETH");
+    assert.ok(price && price.usd > 0);
+    break;
+  }
+});
+
 test("streams fail with reason and field over both faces", { skip }, async () => {
   const asked = { chain: "ethereum", cursor: "none" };
   for (const events of [

@@ -120,6 +120,15 @@ test("values begin anew, and those that did not change are not delivered again",
   assert.deepEqual(values, [price(0, 1, "a"), price(1, 2, "a"), price(1, 3, "b")]);
 });
 
+test("the block of a transaction is a change and that of a balance is none", async () => {
+  const receipt = (blockNumber: number) => ({ chain: "ethereum", hash: "0x1", transaction: { state: "INCLUDED", blockNumber } });
+  const receipts = new Gateway(playing([receipt(7), "close"], [receipt(8), "end"]));
+  assert.equal((await read(receipts.client.watchReceipt({ chain: "ethereum", hash: "0x1" }), 9)).length, 2);
+  const balance = (blockNumber: number) => ({ item: 0, chain: "ethereum", balance: { raw: "5", blockNumber } });
+  const balances = new Gateway(playing([balance(7), "close"], [balance(8), "end"]));
+  assert.equal((await read(balances.client.watchBalances({ items: [{ chain: "ethereum", address: "0x1" }] }), 9)).length, 1);
+});
+
 test("streams share a socket, and the last one closes it", async () => {
   const gateway = new Gateway(playing([block(1)]));
   const { client } = gateway;

@@ -110,8 +110,8 @@ async def test_items_and_values(read: Read) -> None:
 
 
 async def test_a_stream_that_is_over_ends(read: Read) -> None:
-    receipt = stream_state_pb2.WatchReceiptResponse(chain="ethereum", hash="0x1", confirmations=2)
-    receipt.state = stream_state_pb2.RECEIPT_STATE_CONFIRMED
+    receipt = stream_state_pb2.WatchReceiptResponse(chain="ethereum", hash="0x1")
+    receipt.value.state, receipt.value.confirmations = stream_state_pb2.RECEIPT_STATE_CONFIRMED, 2
     async with streaming(Scripted("watchReceipt", [receipt, None])) as url:
         assert await read(url, 9, "watch_receipt", chain="ethereum", hash="0x" + "1" * 64) == [receipt]
 

@@ -140,8 +140,20 @@ def test_a_quota_used_up_at_the_beginning_is_waited_for_as_calls_are(read: Read)
             assert next(watch).block_number == 1
 
 
+def transaction(number: int, state: Any = stream_state_pb2.RECEIPT_STATE_INCLUDED) -> Any:
+    found = stream_state_pb2.WatchReceiptResponse(chain="ethereum", hash="0x1")
+    found.value.state, found.value.confirmations, found.value.block_number = state, 1, number
+    return found
+
+
+def balance(raw: str, number: int, *, stalled: bool = False) -> Any:
+    found = stream_state_pb2.WatchBalancesResponse(chain="ethereum")
+    found.value.raw, found.value.block_number, found.value.stalled = raw, number, stalled
+    return found
+
+
 def test_a_stream_ends_where_the_gateway_says_so(read: Read) -> None:
-    receipt = stream_state_pb2.WatchReceiptResponse(state=stream_state_pb2.RECEIPT_STATE_CONFIRMED)
+    receipt = transaction(7, stream_state_pb2.RECEIPT_STATE_CONFIRMED)
     with streaming(Scripted([receipt, None])) as target:
         events, _ = read(target, 9, "watch_receipt", chain="ethereum", hash="0x1")
     assert events == [receipt]
@@ -237,6 +249,13 @@ def delivered(request: Any, *connections: list[Any]) -> list[Any]:
         position.resume()
         found += [event for event in events if position.take(event)]
     return found
+
+
+def test_the_block_of_a_transaction_is_a_change_and_that_of_a_balance_is_none() -> None:
+    receipts = stream_state_pb2.WatchReceiptRequest(chain="ethereum", hash="0x1")
+    assert delivered(receipts, [transaction(7)], [transaction(8)], [transaction(8)]) == [transaction(7), transaction(8)]
+    balances, moved = stream_state_pb2.WatchBalancesRequest(), [balance("5", 8), balance("5", 9, stalled=True)]
+    assert delivered(balances, [balance("5", 7)], moved[:1], moved[1:]) == [balance("5", 7), moved[1]]
 
 
 def test_the_position_of_a_cursor_is_delivered_once() -> None:
