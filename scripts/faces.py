@@ -11,6 +11,7 @@ import asyncio
 import hashlib
 import os
 import re
+import shutil
 import sys
 import tempfile
 import time
@@ -80,6 +81,7 @@ def install() -> None:
     complete = FOLDER / "node_modules" / f".complete-{digest}"
     if not complete.exists():
         npm(FOLDER, "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+        shutil.rmtree(FOLDER / "npm-cache", ignore_errors=True)
         complete.touch()
 
 
