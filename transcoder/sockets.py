@@ -121,6 +121,7 @@ class Sockets:
             finally:
                 connection.arrived = None
                 arriving.end()
+                response.stop()
         return response
 
 
@@ -155,6 +156,10 @@ class _Response(web.WebSocketResponse):
 
     async def close(self, *, code: int = WSCloseCode.OK, message: bytes = b"", drain: bool = True) -> bool:
         return await super().close(code=code, message=message or _REASONS.get(code, b""), drain=drain)
+
+    def stop(self) -> None:
+        """Ping no more: its client has gone, and the timer would keep all that there was of it."""
+        self._cancel_heartbeat()
 
     def untaken(self) -> list[tuple[WSMsgType, int]] | None:
         """Return the kinds and lengths of the frames that have come whole and were not taken yet; None for many."""

@@ -23,6 +23,9 @@ class Signal:
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiters.add(waiter)
         try:
+            if seconds is None:
+                await waiter
+                return True
             async with asyncio.timeout(seconds):
                 await waiter
         except TimeoutError:

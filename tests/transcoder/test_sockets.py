@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import logging
 from typing import Any
 
 import pytest
+from aiohttp import web
 from waypost.v1 import system_pb2
 
 from runtime.metrics import REGISTRY
 from tests.each import each
+from tests.transcoder.events import until
 from tests.transcoder.frames import BINARY, PING, PONG, Wire, frame
 from tests.transcoder.scripted import KEY, Face, Options, Server, serving
 from transcoder import sockets
@@ -137,6 +140,22 @@ async def test_calls_end_with_their_client(face: Face) -> None:
             await asyncio.sleep(0.01)
         wire.writer.close()
         await ended.wait()
+
+
+async def test_nothing_is_left_of_a_socket_whose_client_has_gone(face: Face) -> None:
+    def left() -> int:
+        gc.collect()
+        return sum(issubclass(type(one), web.WebSocketResponse) for one in gc.get_objects())
+
+    before = left()
+    for _ in range(5):
+        wire = await Wire.upgraded(face)
+        wire.say(HEALTH)
+        await wire.message()
+        wire.writer.transport.abort()
+    await until(lambda: not face.open_connections() or open_sockets() == 0)
+    await asyncio.sleep(0.1)
+    assert left() <= before
 
 
 async def test_a_key_that_is_revoked_is_refused_from_then_on(face: Face) -> None:

@@ -160,7 +160,7 @@ async def test_each_thousand_blocks_replayed_costs_a_unit(gateway: Gateway, node
         charged.append(units)
 
     client.attach(gateway.followers.watch(SLUG, BLOCKS, client.cursor, charge))
-    await client.until(lambda client: max(client.blocks) == BEGIN + 2501)
+    await client.until(lambda client: BEGIN + 2501 in client.blocks)
     assert charged == [1, 1]
     assert sorted(client.blocks) == list(range(BEGIN + 1, BEGIN + 2502))
     await client.close()

@@ -38,7 +38,7 @@ def operation() -> Callable[[str], Operation]:
 
 
 @pytest.fixture
-async def gateway(
+async def watching(
     transport: str, families: dict[str, str], tmp_path: Path, request: pytest.FixtureRequest
 ) -> AsyncIterator[Watching]:
     """Streams of WatchBlocks over one transport, within limits that a test may give."""

@@ -29,36 +29,36 @@ on_both = pytest.mark.parametrize("transport", TRANSPORTS)
 
 
 @on_both
-@pytest.mark.parametrize("gateway", [{"max_streams_per_key": 2}], indirect=True)
-async def test_a_key_has_so_many_streams(gateway: Watching) -> None:
-    gateway.rig.serve(endless)
-    _, key = await gateway.keys.create_key("one")
-    _, other = await gateway.keys.create_key("other")
-    calls = [gateway.watch(key, timeout=None) for _ in range(2)]
+@pytest.mark.parametrize("watching", [{"max_streams_per_key": 2}], indirect=True)
+async def test_a_key_has_so_many_streams(watching: Watching) -> None:
+    watching.rig.serve(endless)
+    _, key = await watching.keys.create_key("one")
+    _, other = await watching.keys.create_key("other")
+    calls = [watching.watch(key, timeout=None) for _ in range(2)]
     for call in calls:
         await call.read()
-    assert (await ended(gateway.watch(key)))[:3] == ([], StatusCode.RESOURCE_EXHAUSTED, "RATE_LIMITED")
-    assert (await gateway.watch(other).read()).block_number == 0
+    assert (await ended(watching.watch(key)))[:3] == ([], StatusCode.RESOURCE_EXHAUSTED, "RATE_LIMITED")
+    assert (await watching.watch(other).read()).block_number == 0
     calls[0].cancel()
-    await gateway.until_open(2)
-    assert (await gateway.watch(key).read()).block_number == 0
+    await watching.until_open(2)
+    assert (await watching.watch(key).read()).block_number == 0
 
 
 @on_both
-@pytest.mark.parametrize("gateway", [{"max_streams": 2}], indirect=True)
-async def test_a_process_has_so_many_streams(gateway: Watching) -> None:
-    gateway.rig.serve(endless)
+@pytest.mark.parametrize("watching", [{"max_streams": 2}], indirect=True)
+async def test_a_process_has_so_many_streams(watching: Watching) -> None:
+    watching.rig.serve(endless)
     for _ in range(2):
-        await gateway.watch().read()
-    assert (await ended(gateway.watch()))[:3] == ([], StatusCode.UNAVAILABLE, "UPSTREAM_UNAVAILABLE")
+        await watching.watch().read()
+    assert (await ended(watching.watch()))[:3] == ([], StatusCode.UNAVAILABLE, "UPSTREAM_UNAVAILABLE")
 
 
 @on_both
-async def test_a_stopping_gateway_ends_its_streams_and_opens_none(gateway: Watching) -> None:
-    gateway.rig.serve(endless)
-    call = gateway.watch(timeout=None)
+async def test_a_stopping_gateway_ends_its_streams_and_opens_none(watching: Watching) -> None:
+    watching.rig.serve(endless)
+    call = watching.watch(timeout=None)
     assert (await call.read()).block_number == 0
-    gateway.streams.end()
+    watching.streams.end()
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await call.read()
     assert caught.value.code() is StatusCode.UNAVAILABLE
@@ -66,7 +66,7 @@ async def test_a_stopping_gateway_ends_its_streams_and_opens_none(gateway: Watch
     kinds = {one.TypeName().rpartition(".")[2] for one in status.details}
     assert kinds == {"ErrorInfo", "RetryInfo", "RequestInfo"}
     assert b"after 0" in status.SerializeToString()
-    assert (await ended(gateway.watch()))[:3] == ([], StatusCode.UNAVAILABLE, "UPSTREAM_UNAVAILABLE")
+    assert (await ended(watching.watch()))[:3] == ([], StatusCode.UNAVAILABLE, "UPSTREAM_UNAVAILABLE")
 
 
 @on_both
@@ -74,19 +74,19 @@ async def test_a_stopping_gateway_ends_its_streams_and_opens_none(gateway: Watch
     ("change", "reason"),
     [("revoke", "KEY_INVALID"), ("operations", "KEY_NOT_ALLOWED"), ("chains", "KEY_NOT_ALLOWED"), ("quota", "")],
 )
-async def test_a_key_that_may_no_more_ends_its_streams(gateway: Watching, change: str, reason: str) -> None:
-    gateway.rig.serve(endless)
-    number, key = await gateway.keys.create_key("one")
-    call = gateway.watch(key, timeout=None)
+async def test_a_key_that_may_no_more_ends_its_streams(watching: Watching, change: str, reason: str) -> None:
+    watching.rig.serve(endless)
+    number, key = await watching.keys.create_key("one")
+    call = watching.watch(key, timeout=None)
     assert (await call.read()).block_number == 0
     if change == "revoke":
-        await gateway.keys.revoke_key(number)
+        await watching.keys.revoke_key(number)
     elif change == "operations":
-        await gateway.keys.set_key(number, operations=["watchLogs"])
+        await watching.keys.set_key(number, operations=["watchLogs"])
     elif change == "chains":
-        await gateway.keys.set_key(number, chains=["base"])
+        await watching.keys.set_key(number, chains=["base"])
     else:
-        await gateway.keys.set_key(number, rate=7, operations=["watchBlocks"], chains=["ethereum"])
+        await watching.keys.set_key(number, rate=7, operations=["watchBlocks"], chains=["ethereum"])
     if not reason:
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(asyncio.shield(asyncio.ensure_future(call.read())), 4)
@@ -99,17 +99,17 @@ async def test_a_key_that_may_no_more_ends_its_streams(gateway: Watching, change
 
 
 @on_both
-async def test_an_expired_key_ends_its_streams(gateway: Watching) -> None:
-    gateway.rig.serve(endless)
-    _, key = await gateway.keys.create_key("one", expires_at=datetime.now(UTC) + timedelta(seconds=2))
-    call = gateway.watch(key, timeout=None)
+async def test_an_expired_key_ends_its_streams(watching: Watching) -> None:
+    watching.rig.serve(endless)
+    _, key = await watching.keys.create_key("one", expires_at=datetime.now(UTC) + timedelta(seconds=2))
+    call = watching.watch(key, timeout=None)
     assert (await call.read()).block_number == 0
     with pytest.raises(grpc.aio.AioRpcError, match="expired"):
         await asyncio.wait_for(call.read(), 7)
 
 
 @on_both
-async def test_a_reader_that_takes_nothing_is_let_go(gateway: Watching, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_reader_that_takes_nothing_is_let_go(watching: Watching, monkeypatch: pytest.MonkeyPatch) -> None:
     stopped = asyncio.Event()
 
     async def servicer(request: Any, context: Any) -> AsyncIterator[Event]:
@@ -120,10 +120,10 @@ async def test_a_reader_that_takes_nothing_is_let_go(gateway: Watching, monkeypa
             stopped.set()
 
     monkeypatch.setattr(open_streams, "STUCK_SECONDS", 0.5)
-    gateway.rig.serve(servicer)
-    call = gateway.watch(timeout=None)
+    watching.rig.serve(servicer)
+    call = watching.watch(timeout=None)
     await asyncio.wait_for(stopped.wait(), 10)
-    assert len(gateway.streams) == 0
+    assert len(watching.streams) == 0
     # In process the event that was not taken is the first.
     cursor = {"cursor": "here"} if len((got := await ended(call))[0]) > 1 else {}
     assert got[1:] == (StatusCode.RESOURCE_EXHAUSTED, "SLOW_CONSUMER", cursor)
@@ -131,32 +131,32 @@ async def test_a_reader_that_takes_nothing_is_let_go(gateway: Watching, monkeypa
 
 @pytest.mark.parametrize("transport", ["socket"])
 async def test_a_reader_that_takes_nothing_and_leaves_is_no_defect(
-    gateway: Watching, caplog: pytest.LogCaptureFixture
+    watching: Watching, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def servicer(request: Any, context: Any) -> AsyncIterator[Event]:
         while True:
             yield Event(WatchBlocksResponse(cursor="a" * 65536).SerializeToString(), "here")
 
-    gateway.rig.serve(servicer)
-    call = gateway.watch(timeout=None)
-    await gateway.until_open(1)
+    watching.rig.serve(servicer)
+    call = watching.watch(timeout=None)
+    await watching.until_open(1)
     # Its window fills.
     await asyncio.sleep(0.5)
-    gateway.streams.end()
-    await gateway.until_open(0)
+    watching.streams.end()
+    await watching.until_open(0)
     call.cancel()
     await asyncio.sleep(0.2)
     assert [record for record in caplog.records if record.name.startswith("grpc")] == []
 
 
 @pytest.mark.parametrize("transport", ["in process"])
-async def test_other_limits_hold_for_streams_that_come(gateway: Watching) -> None:
-    gateway.rig.serve(endless)
-    _, key = await gateway.keys.create_key("one")
-    await gateway.watch(key, timeout=None).read()
-    gateway.streams.limit(StreamSettings(max_streams_per_key=1))
-    assert (await ended(gateway.watch(key)))[2] == "RATE_LIMITED"
-    assert len(gateway.streams) == 1
+async def test_other_limits_hold_for_streams_that_come(watching: Watching) -> None:
+    watching.rig.serve(endless)
+    _, key = await watching.keys.create_key("one")
+    await watching.watch(key, timeout=None).read()
+    watching.streams.limit(StreamSettings(max_streams_per_key=1))
+    assert (await ended(watching.watch(key)))[2] == "RATE_LIMITED"
+    assert len(watching.streams) == 1
 
 
 def test_a_key_cannot_have_more_streams_than_the_process(tmp_path: Path) -> None:
