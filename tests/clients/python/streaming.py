@@ -68,9 +68,17 @@ class Scripted(stream_pb2_grpc.StreamServiceServicer):
         self.begun, self.ended = threading.Semaphore(0), threading.Semaphore(0)
 
     def play(self, request: Message, context: grpc.ServicerContext) -> Iterator[Message]:
-        """Answer a call; `begun` counts those whose events are sent, `ended` those that their callers have left."""
+        """Answer a call; `begun` counts those whose events are sent, `ended` those that are over on this side too."""
         script = self.scripts[min(len(self.requests), len(self.scripts) - 1)]
         self.requests.append(request)
+        left = threading.Event()
+
+        def leave() -> None:
+            left.set()
+            self.ended.release()
+
+        if not context.add_callback(leave):
+            leave()
         for step in script:
             if step is None:
                 return
@@ -81,11 +89,8 @@ class Scripted(stream_pb2_grpc.StreamServiceServicer):
                     context.set_trailing_metadata((("grpc-status-details-bin", packed),))
                 context.abort(step.code, "said so")
             yield step  # type: ignore[misc]  # an ending has left above
-        left = threading.Event()
-        context.add_callback(left.set)
         self.begun.release()
         left.wait()
-        self.ended.release()
 
     WatchBlocks = WatchLogs = WatchTransfers = WatchBalances = WatchPrices = WatchReceipt = play  # type: ignore[assignment]
 
