@@ -94,6 +94,9 @@ coverage: .venv/dev.stamp ## every test, and the lines and branches that none of
 clients: .venv/dev.stamp ## generate, build and try the clients of every language whose toolchain is here (ONLY=go)
 	@$(BIN)/python -m scripts.clients $(if $(COMPLETE),--complete) $(ONLY)
 
+faces: .venv/dev.stamp ## drive published clients of chains (viem, ethers, web3.py, ...) against /<key>/rpc/<chain> (ONLY=viem)
+	@$(BIN)/python -m scripts.faces $(ONLY)
+
 bench: .venv/dev.stamp ## what requests cost beside bare echoes and the bare node, and the promised ratios
 	@$(BIN)/python -m bench --json .bench/run.json
 
@@ -124,4 +127,4 @@ locks: ## rewrite all lock files of Python packages (needs uv)
 clean: ## remove everything that set-up and tests made
 	@rm -rf .venv .devnet .bench .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage.d
 
-.PHONY: help setup setup-dev generate operations run lint test test-fast coverage clients bench performance walk structure soak chart locks clean
+.PHONY: help setup setup-dev generate operations run lint test test-fast coverage clients faces bench performance walk structure soak chart locks clean

@@ -1,42 +1,43 @@
-"""Large transfers of a wallet: `python examples/whale_watch.py localhost:50051 KEY CHAIN WALLET AT_LEAST`.
+"""Large transfers of a token as they happen: `python examples/whale_watch.py localhost:50051 KEY CHAIN TOKEN AT_LEAST`.
 
-AT_LEAST counts whole tokens. It looks every ten seconds, until it is interrupted.
+AT_LEAST counts whole tokens. It goes on until it is interrupted, also while the gateway is not reached for a time.
 """
 
 from __future__ import annotations
 
+import asyncio
 import sys
-import time
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
-from waypost import Waypost, WaypostError
+from waypost import AsyncWaypost
+from waypost.v1 import stream_pb2
 
-SECONDS = 10
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
 
 
-def watch(client: Waypost, chain: str, wallet: str, at_least: Decimal, first: int) -> int:
-    """Print the large transfers from block `first` on; return the block to go on from."""
-    head = client.blocks.get_block_height(chain=chain).height
-    if head >= first:
-        window = client.logs.iterate_transfers(chain=chain, address=wallet, from_block=first, to_block=head)
-        for transfer in window:
-            if transfer.HasField("amount") and Decimal(transfer.amount) >= at_least:
+async def watch(client: AsyncWaypost, chain: str, token: str, at_least: Decimal) -> AsyncIterator[str]:
+    """Yield a line for each large transfer, and for what the chain takes back."""
+    async with client.streams.watch_transfers(chain=chain, tokens=[token]) as events:
+        async for event in events:
+            if event.kind == stream_pb2.EVENT_KIND_ROLLED_BACK:
+                yield f"{event.block_number} the blocks above this one were replaced"
+            elif event.kind == stream_pb2.EVENT_KIND_STALLED:
+                yield f"{event.block_number} no block comes after this one"
+            elif event.HasField("transfer") and Decimal(event.transfer.amount or 0) >= at_least:
+                transfer = event.transfer
+                taken_back = " (taken back)" if event.kind == stream_pb2.EVENT_KIND_REMOVED else ""
                 way = f"{transfer.from_address} -> {transfer.to}"
-                print(f"{transfer.block_number} {transfer.amount} {transfer.symbol} {way}", flush=True)
-    return max(first, head + 1)
+                yield f"{event.block_number} {transfer.amount} {transfer.symbol} {way}{taken_back}"
 
 
-def main(target: str, key: str, chain: str, wallet: str, at_least: str) -> None:
-    """Watch from the newest block on."""
-    with Waypost(target, key, quota_wait=60) as client:
-        block = client.blocks.get_block_height(chain=chain).height
-        while True:
-            try:
-                block = watch(client, chain, wallet, Decimal(at_least), block)
-            except WaypostError as error:
-                print(f"again in {SECONDS} seconds: {error.message}", file=sys.stderr)
-            time.sleep(SECONDS)
+async def main(target: str, key: str, chain: str, token: str, at_least: str) -> None:
+    """Print what is seen from now on."""
+    async with AsyncWaypost(target, key) as client:
+        async for line in watch(client, chain, token, Decimal(at_least)):
+            print(line, flush=True)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    asyncio.run(main(*sys.argv[1:]))

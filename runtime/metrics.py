@@ -154,6 +154,7 @@ GAUGES: dict[str, Merging] = {
     "waypost_config_generation": "min",
     "waypost_certificate_expiry_seconds": "min",
     "waypost_certificate_reload_failed": "max",
+    "waypost_upstream_announcing": "max",
 }
 OF_THE_PARENT = ("waypost_workers", "waypost_worker_restarts")
 """What the parent of several processes knows better than they."""

@@ -165,18 +165,52 @@ async def try_out(language: Language, environ: Mapping[str, str], expected: Mapp
 @asynccontextmanager
 async def gateway() -> AsyncIterator[dict[str, str]]:
     """Serve the local chains on free ports; yields the environment that states what a client's tests are to expect."""
-    async with AsyncExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        config = folder / "waypost.toml"
-        http, grpc = free_port(), free_port()
-        config.write_text(
-            f'[http]\nport = {http}\nhost = "127.0.0.1"\n[grpc]\nport = {grpc}\nhost = "127.0.0.1"\n'
-            f'[storage]\nurl = "sqlite:///{folder}/waypost.db"\n'
+    with tempfile.TemporaryDirectory() as name:
+        config = Path(name) / "waypost.toml"
+        async with served(config) as (base, grpc):
+            tight = await tight_key(config)
+            async with aiohttp.ClientSession() as session:
+                expected = await expectations(session, f"{base}/local/v1")
+            yield {
+                "WAYPOST_GRPC": grpc,
+                "WAYPOST_HTTP": base,
+                "WAYPOST_KEY": "local",
+                "WAYPOST_TIGHT_KEY": tight,
+                **expected,
+            }
+
+
+async def tight_key(config: Path) -> str:
+    """Return a new key of the gateway with this configuration, for one unit a second."""
+    creating = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", "-m", "cli", "keys", "create", "tight", "--rate", "1", "--burst", "1", "--json"),
+        *("--config", str(config), "--network", "devnet"),
+        cwd=ROOT,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    made, _ = await creating.communicate()
+    return str(orjson.loads(made)["key"])
+
+
+@asynccontextmanager
+async def served(config: Path) -> AsyncIterator[tuple[str, str]]:
+    """Serve local chains on free ports: those that the file names, all of them where there is no file yet.
+
+    The file is given the ports, and the database a place beside it. Yields the HTTP base address and the gRPC target.
+    """
+    http, grpc = free_port(), free_port()
+    with config.open("a") as file:
+        file.write(
+            f'\n[http]\nport = {http}\nhost = "127.0.0.1"\n[grpc]\nport = {grpc}\nhost = "127.0.0.1"\n'
+            f'[storage]\nurl = "sqlite:///{config.parent}/waypost.db"\n'
         )
-        options = ("--config", str(config), "--network", "devnet")
-        log = stack.enter_context((folder / "log").open("w+b"))
+    async with AsyncExitStack() as stack:
+        log = stack.enter_context((config.parent / "log").open("w+b"))
         serving = await asyncio.create_subprocess_exec(
-            sys.executable, "-P", "-m", "cli", "serve", *options, cwd=ROOT, stdout=asyncio.subprocess.PIPE, stderr=log
+            *(sys.executable, "-P", "-m", "cli", "serve", "--config", str(config), "--network", "devnet"),
+            cwd=ROOT,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=log,
         )
         stack.push_async_callback(_end, serving)
         assert serving.stdout is not None
@@ -187,23 +221,7 @@ async def gateway() -> AsyncIterator[dict[str, str]]:
             else:
                 log.seek(0)
                 raise RuntimeError(f"the gateway did not start\n{log.read().decode(errors='replace')}")
-        keys = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", "cli", "keys", "create", "tight", "--rate", "1", "--burst", "1", "--json"),
-            *options,
-            cwd=ROOT,
-            stdout=asyncio.subprocess.PIPE,
-        )
-        made, _ = await keys.communicate()
-        base = f"http://127.0.0.1:{http}"
-        async with aiohttp.ClientSession() as session:
-            expected = await expectations(session, f"{base}/local/v1")
-        yield {
-            "WAYPOST_GRPC": f"127.0.0.1:{grpc}",
-            "WAYPOST_HTTP": base,
-            "WAYPOST_KEY": "local",
-            "WAYPOST_TIGHT_KEY": orjson.loads(made)["key"],
-            **expected,
-        }
+        yield f"http://127.0.0.1:{http}", f"127.0.0.1:{grpc}"
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 from google.protobuf.descriptor import FieldDescriptor
 from waypost.v1 import common_pb2
 
-from runtime.operations import Operation, literal, load_operations, member, read_file_set
+from runtime.operations import Operation, literal, load_operations, load_watches, member, read_file_set
 from server.chains.facts import load_facts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from google.protobuf.descriptor import Descriptor, EnumDescriptor
 
@@ -38,6 +38,8 @@ TYPES = {
     FieldDescriptor.CPPTYPE_FLOAT: "float",
 }
 WIDTH = 112
+TIMEOUT = "timeout: Seconds; by default what the operation is given."
+PATIENCE = "patience: Seconds that a broken stream tries to go on; by default for as long as it is read."
 
 
 def snake(name: str) -> str:
@@ -83,35 +85,43 @@ class Surface:
     def services(self, *, is_async: bool) -> str:
         """Return the module of all services."""
         prefix, kind = ("Async", "async ") if is_async else ("", "")
-        by_service: dict[str, list[Operation]] = {}
-        for operation in load_operations():
-            by_service.setdefault(operation.service, []).append(operation)
-        bodies = [self._service(name, rpcs, prefix, kind) for name, rpcs in by_service.items()]
-        places = {name: (attribute(name), self._class_name(name, prefix)) for name in by_service}
+        called, watched = _by_service(load_operations()), _by_service(load_watches())
+        bodies = [self._service(name, rpcs, prefix, kind) for name, rpcs in called.items()]
+        bodies += [self._streams(name, rpcs, prefix) for name, rpcs in watched.items()]
+        places = [(attribute(name), self._class_name(name, prefix), "ask") for name in called]
+        places += [(attribute(name), self._class_name(name, prefix), "watch") for name in watched]
         lines = ["class Calls(Protocol):", '    """Takes the calls of all services."""', ""]
         taken = "self, method: Method[Answer], fields: dict[str, Any], timeout: float | None"
         lines += [
             f"    {kind}def __call__({taken}) -> Answer:",
             '        """Return the answer; raises WaypostError."""',
         ]
+        lines += ["        ...", "", "", "class Watches(Protocol):", '    """Opens the streams of all services."""', ""]
+        opened = "self, method: StreamMethod[Answer], fields: dict[str, Any], patience: float | None"
+        lines += [
+            f"    def __call__({opened}) -> {prefix}Watch[Answer]:",
+            '        """Return the stream, not yet begun."""',
+        ]
         lines += ["        ...", "", "", *"\n\n\n".join(bodies).splitlines(), "", ""]
         lines += [f"class {prefix}Services:", '    """Every service as an attribute."""', ""]
-        lines += ["    def __init__(self, ask: Calls) -> None:"]
-        lines += [f"        self.{place} = {of}(ask)" for place, of in places.values()]
+        lines += ["    def __init__(self, ask: Calls, watch: Watches) -> None:"]
+        lines += [f"        self.{place} = {of}({taking})" for place, of, taking in places]
         iterating = "iterate_async" if is_async else "iterate"
         iterator = "AsyncIterator" if is_async else "Iterator"
         about = "Every operation as a typed method" + (" to be awaited." if is_async else ".")
         head = HEADER.format(about=about)
         head += f"from collections.abc import Iterable, {iterator}, Mapping\n"
         head += "from typing import Any, Literal, Protocol\n\nfrom waypost.generated import rpcs\n"
-        head += f"from waypost.methods import Answer, Method\nfrom waypost.paging import Page, {iterating}\n"
+        head += "from waypost.methods import Answer, Method, StreamMethod\n"
+        head += f"from waypost.paging import Page, {iterating}\nfrom waypost.watches import {prefix}Watch\n"
         return head + self._imports() + "\n\n" + "\n".join(lines) + "\n"
 
     def rpcs(self) -> str:
         """Return the module of the rpcs themselves."""
-        made = [self._method(operation) for operation in load_operations()]
+        made = [self._method(operation) for operation in (*load_operations(), *load_watches())]
         names = "".join(f"    {self._constant(operation)},\n" for operation in load_operations())
-        head = HEADER.format(about="Every rpc with its messages and deadline.") + "from waypost.methods import Method\n"
+        head = HEADER.format(about="Every rpc with its messages and deadline.")
+        head += "from waypost.methods import Method, StreamMethod\n"
         return head + self._imports() + "\n".join(made) + f"\n\nMETHODS = (\n{names})\n"
 
     def _imports(self) -> str:
@@ -148,10 +158,21 @@ class Surface:
             lines += self._rows(operation, kind)
         return "\n".join(lines)
 
+    def _streams(self, name: str, watches: list[Operation], prefix: str) -> str:
+        lines = [f"class {self._class_name(name, prefix)}:", _docstring(self._said[name], 4), ""]
+        lines += ["    def __init__(self, watch: Watches) -> None:", "        self._watch = watch"]
+        for watch in watches:
+            answer = f"{prefix}Watch[{self._type(watch.response.DESCRIPTOR)}]"
+            lines += ["", *self._signature(snake(watch.method.name), watch, "", answer, last=PATIENCE)]
+            lines += [f"        return self._watch(rpcs.{self._constant(watch)}, {self._given(watch)}, patience)"]
+        return "\n".join(lines)
+
     def _method(self, operation: Operation) -> str:
-        request, answer = operation.request.DESCRIPTOR, operation.response.DESCRIPTOR
-        made = ", ".join((f'"{operation.path}"', self._type(request), self._type(answer), str(operation.deadline)))
-        return f"{self._constant(operation)} = Method({made})"
+        given = [f'"{operation.path}"', self._type(operation.request.DESCRIPTOR)]
+        given.append(self._type(operation.response.DESCRIPTOR))
+        if operation.method.server_streaming:
+            return f"{self._constant(operation)} = StreamMethod({', '.join(given)})"
+        return f"{self._constant(operation)} = Method({', '.join(given)}, {operation.deadline})"
 
     def _constant(self, operation: Operation) -> str:
         service = operation.service.rpartition(".")[2].removesuffix("Service")
@@ -182,7 +203,9 @@ class Surface:
     def _given(self, operation: Operation) -> str:
         return "{" + ", ".join(f'"{field.name}": {field.name}' for field in operation.method.input_type.fields) + "}"
 
-    def _signature(self, name: str, operation: Operation, kind: str, answer: str, opening: str = "") -> Iterator[str]:
+    def _signature(
+        self, name: str, operation: Operation, kind: str, answer: str, opening: str = "", last: str = TIMEOUT
+    ) -> Iterator[str]:
         fields = sorted(operation.method.input_type.fields, key=lambda field: not member(field).required)
         yield f"    {kind}def {name}("
         yield "        self,"
@@ -190,11 +213,11 @@ class Surface:
         for field in fields:
             written = self._parameter(field)
             yield f"        {field.name}: {written}" + ("," if member(field).required else " | None = None,")
-        yield "        timeout: float | None = None,"
+        yield f"        {last.partition(':')[0]}: float | None = None,"
         yield f"    ) -> {answer}:"
         about = self._said[operation.method.full_name]
         arguments = [f"{field.name}: {self._said[field.full_name]}" for field in fields]
-        yield _docstring(opening + about, 8, [*arguments, "timeout: Seconds; by default what the operation is given."])
+        yield _docstring(opening + about, 8, [*arguments, last])
 
     def _parameter(self, field: FieldDescriptor) -> str:
         one = self._accepted(field)
@@ -214,6 +237,13 @@ class Surface:
         module = Path(described.file.name).stem + "_pb2"
         self._modules.add(module)
         return f"{module}.{described.name}"
+
+
+def _by_service(operations: Iterable[Operation]) -> dict[str, list[Operation]]:
+    found: dict[str, list[Operation]] = {}
+    for operation in operations:
+        found.setdefault(operation.service, []).append(operation)
+    return found
 
 
 def _words(enum: EnumDescriptor) -> list[str]:

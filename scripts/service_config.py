@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from waypost.v1 import batch_pb2
 
-from runtime.operations import DEFAULT_DEADLINE_MS, load_operations
+from runtime.operations import DEFAULT_DEADLINE_MS, load_operations, load_watches
 from server.inprocess.channel import MAX_RESPONSE_BYTES
 from server.rpc.pipeline.call import LONGEST_SECONDS
 
@@ -46,7 +46,10 @@ RETRIES = {
 
 
 def render() -> str:
-    """Return the file's text: what holds for all methods, then those with another deadline or longer answers."""
+    """Return the file's text: what holds for all methods, those with another deadline or longer answers, streams.
+
+    Streams have no deadline, and it is not the channel that opens one again: who reads it knows where to go on.
+    """
     usual = DEFAULT_DEADLINE_MS / 1000, False
     kinds: dict[tuple[float, bool], list[Name]] = {usual: [{}]}
     for operation in load_operations():
@@ -57,6 +60,7 @@ def render() -> str:
         names = [{"service": service.full_name, "method": method.name} for method in service.methods]
         kinds.setdefault((LONGEST_SECONDS, True), []).extend(names)
     methods = [_method_config(names, *kind) for kind, names in kinds.items()]
+    methods.append({"name": [{"service": one.service, "method": one.method.name} for one in load_watches()]})
     return json.dumps({"loadBalancingConfig": [{"round_robin": {}}], "methodConfig": methods}, indent=2) + "\n"
 
 

@@ -276,11 +276,14 @@ def _items_reader(operation: Operation) -> Parameters:
 
 
 def _row(element: Any, index: int, parts: tuple[Field, ...]) -> dict[str, Any]:
-    """Return the members of one item, from an object or from text split at its first colons."""
+    """Return the members of one item, from an object or from text split at its first colons.
+
+    Text may end before the parts that are not needed.
+    """
     if element.__class__ is str:
         values = [value.strip() for value in element.split(":", len(parts) - 1)]
-        if len(values) == len(parts) and all(values):
-            return {part.json: value for part, value in zip(parts, values, strict=True)}
+        if all(values) and not any(part.options.required for part in parts[len(values) :]):
+            return {part.json: value for part, value in zip(parts, values, strict=False)}
         form = ":".join(part.json for part in parts)
         where = f"params[{index}]"
         raise Failure(400, "INVALID_ARGUMENT", f'{where} must be written "{form}"', field=where)

@@ -12,16 +12,24 @@ import (
 	"context"
 	_ "embed"
 	"errors"
+	"io"
 	"net"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
 )
 
 // LargestAnswer is the size of the largest answer that a gateway sends, in bytes.
 const LargestAnswer = 64 << 20
+
+// A stream whose connection is gone without a word ends after so long.
+const (
+	pingAfter   = 45 * time.Second
+	pingTimeout = 15 * time.Second
+)
 
 //go:embed service_config.json
 var serviceConfig string
@@ -52,8 +60,9 @@ func DialOptions(options ...grpc.DialOption) Option {
 }
 
 // Dial returns a connection to the gateway at target, "host:port", for the services' NewXxxClient. It is opened by the
-// first call. Failures of its calls are of type *Error; what the gateway cannot answer at the moment is retried as its
-// service config says, with the deadlines of that where the context has none.
+// first call. Failures of its calls and streams are of type *Error; what the gateway cannot answer at the moment is
+// retried as its service config says, with the deadlines of that where the context has none. Streams have no deadline,
+// and who reads one opens it again, at the cursor of the last event.
 func Dial(target string, options ...Option) (*grpc.ClientConn, error) {
 	chosen := settings{waits: 3}
 	for _, option := range options {
@@ -69,6 +78,8 @@ func Dial(target string, options ...Option) (*grpc.ClientConn, error) {
 		grpc.WithDefaultServiceConfig(serviceConfig),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(LargestAnswer)),
 		grpc.WithChainUnaryInterceptor(intercept(chosen.waits)),
+		grpc.WithChainStreamInterceptor(interceptStream),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingAfter, Timeout: pingTimeout}),
 	}
 	if chosen.key != "" {
 		dial = append(dial, grpc.WithPerRPCCredentials(apiKey{chosen.key, !plaintext}))
@@ -110,6 +121,28 @@ func intercept(waits int) grpc.UnaryClientInterceptor {
 			}
 		}
 	}
+}
+
+// interceptStream makes failures of streams typed.
+func interceptStream(
+	ctx context.Context, description *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer,
+	options ...grpc.CallOption,
+) (grpc.ClientStream, error) {
+	stream, err := open(ctx, description, conn, method, options...)
+	if err != nil {
+		return nil, typed(err)
+	}
+	return typedStream{stream}, nil
+}
+
+type typedStream struct{ grpc.ClientStream }
+
+func (s typedStream) RecvMsg(message any) error {
+	err := s.ClientStream.RecvMsg(message)
+	if errors.Is(err, io.EOF) {
+		return err
+	}
+	return typed(err)
 }
 
 // pause waits and returns true, or false at once where the context would end before.

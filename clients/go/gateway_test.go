@@ -143,6 +143,46 @@ func TestWaitsWhereTheQuotaIsUsedUp(t *testing.T) {
 	}
 }
 
+func TestFollowsAChainAndGoesOnAtACursor(t *testing.T) {
+	streams := waypostv1.NewStreamServiceClient(dial(t, "WAYPOST_KEY"))
+	first := nextBlock(t, streams, "")
+	second := nextBlock(t, streams, first.Cursor)
+	if second.Block.ParentHash != first.Block.Hash {
+		t.Fatalf("%v does not follow %v", second.Block, first.Block)
+	}
+}
+
+// nextBlock returns the next block that comes after the cursor's.
+func nextBlock(t *testing.T, streams waypostv1.StreamServiceClient, cursor string) *waypostv1.WatchBlocksResponse {
+	t.Helper()
+	request := &waypostv1.WatchBlocksRequest{Chain: "base", Cursor: cursor}
+	events, err := streams.WatchBlocks(deadline(t), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		event, err := events.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if event.Kind == waypostv1.EventKind_EVENT_KIND_ADDED && event.Cursor != cursor {
+			return event
+		}
+	}
+}
+
+func TestStreamsFailWithReasonAndField(t *testing.T) {
+	streams := waypostv1.NewStreamServiceClient(dial(t, "WAYPOST_KEY"))
+	events, err := streams.WatchBlocks(deadline(t), &waypostv1.WatchBlocksRequest{Chain: "ethereum", Cursor: "none"})
+	if err == nil {
+		_, err = events.Recv()
+	}
+	var failure *waypost.Error
+	if !errors.As(err, &failure) || failure.Reason != waypostv1.Reason_REASON_INVALID_ARGUMENT || failure.Field != "cursor" {
+		t.Fatalf("%v", err)
+	}
+}
+
 func TestGivesUpWaitingAtTheDeadline(t *testing.T) {
 	client := waypostv1.NewBlockServiceClient(dial(t, "WAYPOST_TIGHT_KEY", waypost.RateLimitWaits(1000)))
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)

@@ -14,6 +14,7 @@ struct Query:
 # What is needed when the answer of a look-up comes in. `primary` and what follows it belong to reverse look-ups.
 struct Context:
     resolver: address
+    offset: uint256
     is_extended: bool
     asked: bytes4
     callback: bytes4
@@ -22,6 +23,13 @@ struct Context:
     primary: String[255]
     account: address
     reverse_resolver: address
+
+struct Found:
+    name: Bytes[1024]
+    offset: uint256
+    node: bytes32
+    resolver: address
+    extended: bool
 
 REGISTRY: constant(address) = 0x00000000000C2E074eC69A0dFb2997BA6C7d2e1e
 SERVICE: constant(String[128]) = "https://ccip-v3.ens.xyz"
@@ -42,6 +50,19 @@ HTTP_ERROR: constant(bytes4) = 0x01800152
 @view
 def batchGateways() -> DynArray[String[128], 4]:
     return [SERVICE]
+
+
+@external
+@view
+def requireResolver(name: Bytes[1024]) -> Found:
+    context: Context = self._find(name, empty(bytes4), [SERVICE])
+    return Found(
+        name=name,
+        offset=context.offset,
+        node=self._node(name),
+        resolver=context.resolver,
+        extended=context.is_extended,
+    )
 
 
 @external
@@ -161,6 +182,7 @@ def _find(name: Bytes[1024], asked: bytes4, gateways: DynArray[String[128], 4]) 
         raw_revert(abi_encode(name, method_id=method_id("ResolverNotFound(bytes)")))
     context: Context = empty(Context)
     context.resolver = resolver
+    context.offset = starts[depth]
     context.is_extended = is_extended
     context.asked = asked
     context.gateways = gateways

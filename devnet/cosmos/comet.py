@@ -79,8 +79,12 @@ def status(ledger: Ledger, params: Json) -> Json:
     first, head = ledger.blocks[0], ledger.head
     return {
         "node_info": {
+            "protocol_version": {"p2p": "8", "block": "11", "app": "0"},
+            "id": _hex(consensus_address(1)).lower(),
+            "listen_addr": "tcp://127.0.0.1:26656",
             "network": ledger.chain.chain_id,
             "version": "0.38.25",
+            "channels": "",
             "moniker": "waypost-devnet",
             "other": {"tx_index": "on", "rpc_address": ""},
         },

@@ -32,7 +32,8 @@ class CallPolicy:
     """What the caller states about a call.
 
     `heavy`: never shares a batch with cheap calls. `joinable`: identical calls in flight share one answer.
-    `caller_made`: the outside caller chose the cost, so slowness does not count against the endpoint. `min_block`:
+    `caller_made`: the outside caller chose the cost, so slowness does not count against the endpoint; it leaves alone,
+    unless it `is_short`: known to cost little, and written so that it spoils no batch. `min_block`:
     endpoints known to be behind this block are asked last. `prefer`: label of the endpoint to ask first. `avoid`:
     labels of endpoints to ask last. `found_invalid`: labels of endpoints that gave no valid answer to this very call,
     to ask after all others, even those that rest.
@@ -47,6 +48,7 @@ class CallPolicy:
     heavy: bool = False
     joinable: bool = True
     caller_made: bool = False
+    is_short: bool = False
     min_block: int | None = None
     prefer: str | None = None
     avoid: frozenset[str] = frozenset()

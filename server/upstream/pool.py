@@ -323,7 +323,7 @@ class Pool:
     def _route(
         self, method: str, call: Payload[Any], policy: CallPolicy, deadline: SharedDeadline
     ) -> Coroutine[Any, Any, Reply]:
-        is_alone = policy.heavy or isinstance(call, tuple)
+        is_alone = policy.heavy or (policy.caller_made and not policy.is_short) or isinstance(call, tuple)
         request = UpstreamRequest(method, call, policy, deadline, is_alone)
         if deadline.until > self._clock():
             poller = self._polled

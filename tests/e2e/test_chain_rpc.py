@@ -170,3 +170,15 @@ async def test_other_paths_are_refused_in_the_gateways_own_form(
     [detail] = answer["details"]
     assert detail["domain"] == "waypost"
     assert detail["metadata"]["requestId"] == response.headers["X-Request-Id"]
+
+
+async def test_a_transcoder_of_its_own_answers_alike(gateway: RunningGateway) -> None:
+    assert gateway.behind_socket
+    batch = [item("eth_chainId"), item("eth_call", [CALL, HEIGHT], 2), item("eth_newFilter", [{}], 3)]
+    for sent in (batch, batch[0], batch[1]):
+        one = await gateway.session.post(gateway.http + path("ethereum"), json=sent)
+        other = await gateway.session.post(gateway.behind_socket + path("ethereum"), json=sent)
+        first, second = await one.json(), await other.json()
+        for answer in (first[2], second[2]) if sent is batch else ():
+            assert answer["error"]["data"].pop("requestId")
+        assert (one.status, first) == (other.status, second)

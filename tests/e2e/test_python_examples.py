@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from waypost import Waypost
+from waypost import AsyncWaypost
 
 from devnet import known
+from devnet.evm.calls import encode_call, to_hex
 from devnet.evm.world import load_world
 from examples import whale_watch
 from tests.e2e.gateway import KEY
+from tests.server.rpc.conftest import unchanged
 
 if TYPE_CHECKING:
     from devnet.launcher import Devnet
@@ -26,6 +28,7 @@ pytestmark = pytest.mark.devnet
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 ETHEREUM = load_world()["ethereum"]
+TRANSFER = "transfer(address,uint256)"
 COINS = {"ethereum": "ETH", "base": "ETH", "arbitrum": "ETH", "optimism": "ETH", "polygon": "POL"}
 
 
@@ -73,17 +76,43 @@ async def test_batch_of_reads(gateway: RunningGateway, devnet: Devnet) -> None:
     assert [(chain, wallet, rest[1] if chain in running else rest[0]) for chain, wallet, *rest in printed] == wanted
 
 
-async def test_whale_watch(gateway: RunningGateway, capsys: pytest.CaptureFixture[str]) -> None:
-    def watch(at_least: int) -> int:
-        with Waypost(gateway.grpc_target, KEY) as client:
-            return whale_watch.watch(client, "ethereum", known.VITALIK, Decimal(at_least), ETHEREUM.height)
+async def test_whale_watch(gateway: RunningGateway, devnet: Devnet) -> None:
+    token = next(token for token in ETHEREUM.tokens if token.symbol == "USDC")
+    small, large = (
+        {"from": known.VITALIK, "to": token.address, "data": to_hex(encode_call(TRANSFER, [known.ALICE, amount]))}
+        for amount in (10**6, 3 * 10**6)
+    )
+    async with unchanged(devnet, "ethereum") as node, AsyncWaypost(gateway.grpc_target, KEY) as client:
+        await node.call("anvil_impersonateAccount", known.VITALIK)
+        reading = asyncio.ensure_future(anext(whale_watch.watch(client, "ethereum", token.address, Decimal(2))))
+        # The stream begins with the blocks that come once it is open.
+        while not reading.done():
+            for transaction in (small, large):
+                await node.call("eth_sendTransaction", transaction)
+            await node.call("evm_mine")
+            await asyncio.wait({reading}, timeout=1)
+        assert (await reading).split()[1:] == ["3", "USDC", known.VITALIK, "->", known.ALICE]
 
-    following = await asyncio.to_thread(watch, 0)
-    everything = capsys.readouterr().out.splitlines()
-    assert following > ETHEREUM.height
-    assert any(f"-> {known.VITALIK}" in line for line in everything)
-    await asyncio.to_thread(watch, 10**30)
-    assert capsys.readouterr().out == ""
+
+async def test_price_ticker(gateway: RunningGateway) -> None:
+    """What the page's script asks is answered as it reads it, to a page from a file too."""
+    page = (EXAMPLES / "price_ticker.html").read_text()
+    assert "`${gateway}/v1/stream/watchPrices?${items}`" in page
+    assert "`items=${encodeURIComponent(symbol)}`" in page
+    url = f"{gateway.http}/{KEY}/v1/stream/watchPrices?items=ETH&items=BTC"
+    async with gateway.session.get(url, headers={"Origin": "null"}) as response:
+        assert response.headers["Access-Control-Allow-Origin"] in ("*", "null")
+        assert response.content_type == "text/event-stream"
+        kinds, values = [], []
+        while len(values) < 2:
+            name, _, value = (await response.content.readline()).decode().rstrip().partition(": ")
+            if name == "event":
+                kinds.append(value)
+            elif name == "data":
+                values.append(json.loads(value))
+    assert kinds == ["value"] * 2
+    assert {value["item"] for value in values} == {0, 1}
+    assert all(value["price"]["usd"] > 0 for value in values)
 
 
 async def test_price_history(gateway: RunningGateway, monkeypatch: pytest.MonkeyPatch) -> None:

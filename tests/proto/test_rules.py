@@ -88,7 +88,7 @@ def reached(message: Descriptor, above: tuple[str, ...] = ()) -> Iterator[tuple[
 
 def requests() -> list[Descriptor]:
     found = []
-    for operation in load_operations():
+    for operation in (*load_operations(), *load_watches()):
         found.append(operation.request.DESCRIPTOR)
         if operation.takes_items:
             found.append(operation.request.DESCRIPTOR.fields_by_name["items"].message_type)
@@ -229,6 +229,10 @@ def test_the_http_status_comes_from_an_enum_of_the_response() -> None:
 @each(request_fields(), name=name_of)
 def test_a_parameter_has_an_example_and_shows_whether_it_was_given(field: FieldDescriptor) -> None:
     options = member(field)
+    if field.name == "cursor":
+        # What a stream wrote: there is none that anybody could write, and an empty one is none.
+        assert (options.example, field.has_presence) == ("", False)
+        return
     assert options.example, "no example"
     check_example(json.loads(options.example), field)
     if options.mainnet_example:

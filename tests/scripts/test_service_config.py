@@ -11,7 +11,7 @@ from grpc import StatusCode
 from waypost.v1.account_pb2 import GetBalanceRequest, GetBalanceResponse
 from waypost.v1.account_pb2_grpc import AccountServiceStub
 
-from runtime.operations import load_operations
+from runtime.operations import load_operations, load_watches
 from runtime.settings import GrpcSettings, Settings, StorageSettings
 from scripts.service_config import FILES, main
 from server.app import Gateway
@@ -43,6 +43,7 @@ def test_deadlines_are_those_of_the_operations() -> None:
         assert ("maxResponseMessageBytes" in entry) == operation.options.large_response, operation.name
     assert by_method["/waypost.v1.BatchService/Execute"]["timeout"] == "60s"
     assert by_method["/waypost.v1.BatchService/Execute"]["maxResponseMessageBytes"] == 64 << 20
+    assert all(by_method[watch.path].keys() == {"name"} for watch in load_watches())
 
 
 @pytest.fixture

@@ -50,9 +50,8 @@ class Blocks:
 
 async def receipt(request: Any, _: Any) -> AsyncIterator[Any]:
     """Send one state, and end."""
-    yield stream_state_pb2.WatchReceiptResponse(
-        chain=request.chain, hash=request.hash, state=CONFIRMED, confirmations=request.confirmations
-    )
+    transaction = stream_state_pb2.WatchedTransaction(state=CONFIRMED, confirmations=2)
+    yield stream_state_pb2.WatchReceiptResponse(chain=request.chain, hash=request.hash, value=transaction)
 
 
 async def until(condition: Any) -> None:

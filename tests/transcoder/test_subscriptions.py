@@ -63,7 +63,7 @@ async def test_a_stream_that_is_over_says_so(face: Face) -> None:
     wire = await Wire.upgraded(face)
     name = await subscribed(wire, ["watchReceipt", {"chain": "ethereum", "hash": "0x1", "confirmations": 2}])
     event = (await wire.message())["params"]
-    assert (event["event"]["state"], "cursor" in event) == ("CONFIRMED", False)
+    assert (event["event"]["transaction"]["state"], "cursor" in event) == ("CONFIRMED", False)
     assert (await wire.message())["params"] == {"subscription": name, "end": True}
 
 

@@ -16,9 +16,13 @@ if TYPE_CHECKING:
     from waypost.errors import error_of as error_of
     from waypost.generated.reasons import *  # noqa: F403
     from waypost.methods import value_of as value_of
+    from waypost.watches import AsyncWatch as AsyncWatch
+    from waypost.watches import Watch as Watch
 
 _PLACES = {
+    "AsyncWatch": "watches",
     "AsyncWaypost": "aio",
+    "Watch": "watches",
     "Waypost": "client",
     "TransportError": "errors",
     "WaypostError": "errors",

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from waypost.generated.reasons import RateLimited
 from waypost.generated.services import Services
 from waypost.grpc_transport import GrpcTransport
-from waypost.methods import Answer, Method, message_of
+from waypost.methods import Answer, Method, StreamMethod, message_of
 from waypost.target import parse_target
+from waypost.watches import Position, Watch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from google.protobuf.message import Message
     from waypost.errors import WaypostError
     from waypost.target import Target, Transport
+    from waypost.watches import Events
 
     class SyncTransport(Protocol):
         """What takes calls to a gateway."""
@@ -30,6 +34,10 @@ if TYPE_CHECKING:
 
         def batch(self, requests: list[Message], timeout: float) -> list[Message | WaypostError]:
             """Return what each request came to; raises WaypostError."""
+            ...
+
+        def stream(self, method: StreamMethod[Answer], request: Message) -> Events[Answer]:
+            """Return the events of a stream that begins."""
             ...
 
         def close(self) -> None:
@@ -67,8 +75,9 @@ class Waypost(Services):
             quota_wait: Seconds that a call refused by the quota may wait in all until it is repeated; 0 raises at once.
             channel: A channel of the caller's own (interceptors, other credentials) to use for gRPC.
         """
-        super().__init__(self._ask)
+        super().__init__(self._ask, self._watch)
         self._timeout, self._quota_wait = timeout, quota_wait
+        self._watches: WeakSet[Watch[Any]] = WeakSet()
         self._transport = _open(parse_target(address, key, transport, tls, roots), channel)
 
     def _ask(self, method: Method[Answer], fields: dict[str, Any], timeout: float | None) -> Answer:
@@ -83,6 +92,12 @@ class Waypost(Services):
                 patience -= refused.retry_after
                 time.sleep(refused.retry_after)
 
+    def _watch(self, method: StreamMethod[Answer], fields: dict[str, Any], patience: float | None) -> Watch[Answer]:
+        position = Position(message_of(method.request, fields), self._quota_wait, patience)
+        watch = Watch(partial(self._transport.stream, method), position)
+        self._watches.add(watch)
+        return watch
+
     def execute(self, requests: Iterable[Message], *, timeout: float | None = None) -> list[Message | WaypostError]:
         """Return what each request of a batch came to, in their order: the answer, or the failure of that one.
 
@@ -92,7 +107,9 @@ class Waypost(Services):
         return self._transport.batch(list(requests), timeout or self._timeout or 30.0)
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the connections; streams end."""
+        for watch in tuple(self._watches):
+            watch.close()
         self._transport.close()
 
     def __enter__(self) -> Self:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
 import grpc
 from google.protobuf import descriptor_pool
 from waypost.errors import WaypostError, of_rpc, of_status
-from waypost.methods import class_of
+from waypost.methods import Answer, class_of
 from waypost.v1.batch_pb2 import ExecuteRequest, ExecuteResponse
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from google.protobuf.any_pb2 import Any as AnyMessage
     from google.protobuf.message import Message
-    from waypost.methods import Answer, Method
+    from waypost.methods import Method, StreamMethod
     from waypost.target import Target
 
 BATCH = "/waypost.v1.BatchService/Execute"
@@ -76,9 +76,37 @@ class GrpcTransport:
             raise of_rpc(failure) from None
         return received
 
+    def stream(self, method: StreamMethod[Answer], request: Message) -> GrpcEvents[Answer]:
+        """Return the events of a call that begins."""
+        rpc = self._rpcs.get(method.path)
+        if rpc is None:
+            rpc = self._rpcs[method.path] = self._channel.unary_stream(
+                method.path, request_serializer=_serialised, response_deserializer=method.answer.FromString
+            )
+        return GrpcEvents(rpc(request, metadata=self._metadata))
+
     def close(self) -> None:
         """Close the channel."""
         self._channel.close()
+
+
+class GrpcEvents(Generic[Answer]):
+    """The events of one call."""
+
+    def __init__(self, call: Any) -> None:
+        self._call = call
+
+    def read(self) -> Answer | None:
+        """Return the next event, None after the last; raises WaypostError."""
+        try:
+            event: Answer | None = next(self._call, None)
+        except grpc.RpcError as failure:
+            raise of_rpc(failure) from None
+        return event
+
+    def close(self) -> None:
+        """Cancel the call."""
+        self._call.cancel()
 
 
 class AsyncGrpcTransport:
@@ -110,6 +138,15 @@ class AsyncGrpcTransport:
             raise of_rpc(failure) from None
         return received
 
+    def stream(self, method: StreamMethod[Answer], request: Message) -> AsyncGrpcEvents[Answer]:
+        """Return the events of a call that begins."""
+        rpc = self._rpcs.get(method.path)
+        if rpc is None:
+            rpc = self._rpcs[method.path] = self._opened().unary_stream(
+                method.path, request_serializer=_serialised, response_deserializer=method.answer.FromString
+            )
+        return AsyncGrpcEvents(rpc(request, metadata=self._metadata))
+
     def _opened(self) -> Any:
         if self._channel is None:
             target = self._target
@@ -123,6 +160,25 @@ class AsyncGrpcTransport:
         """Close the channel."""
         if self._channel is not None:
             await self._channel.close()
+
+
+class AsyncGrpcEvents(Generic[Answer]):
+    """The events of one call of an event loop."""
+
+    def __init__(self, call: Any) -> None:
+        self._call = call
+
+    async def read(self) -> Answer | None:
+        """Return the next event, None after the last; raises WaypostError."""
+        try:
+            event = await self._call.read()
+        except grpc.RpcError as failure:
+            raise of_rpc(failure) from None
+        return None if event is grpc.aio.EOF else event
+
+    async def close(self) -> None:
+        """Cancel the call."""
+        self._call.cancel()
 
 
 def _serialised(request: Message) -> bytes:

@@ -3,61 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-import re
 import ssl
 import time
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-try:
-    import httpx2
-except ModuleNotFoundError as missing:
-    raise ModuleNotFoundError("JSON-RPC needs httpx2: pip install 'waypost[jsonrpc]'") from missing
-
-import grpc
-from google.protobuf import descriptor_pool
-from waypost.errors import TransportError, WaypostError, class_for
-from waypost.json_messages import params_of, parse, result_of, text_of
-from waypost.methods import Method, native_of
+from waypost.errors import WaypostError
+from waypost.http_answers import described, failure_of, httpx2, parsed_of, unreached
+from waypost.json_messages import params_of, result_of, text_of
+from waypost.server_sent_events import AsyncHttpEvents, HttpEvents
 from waypost.target import ATTEMPTS, FIRST_PAUSE, GROWTH, LONGEST_PAUSE, USER_AGENT
-from waypost.v1.raw_pb2 import NodeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from google.protobuf.descriptor import MethodDescriptor
     from google.protobuf.message import Message
-    from waypost.methods import Answer
+    from waypost.methods import Answer, Method, StreamMethod
     from waypost.target import Target
 
 MOST_ITEMS = 50
+# Streams hold their connections: their number is the gateway's to limit, not the pool's.
+UNLIMITED = httpx2.Limits(max_connections=None, max_keepalive_connections=0)
 HEADERS = {"Content-Type": "application/json", "User-Agent": USER_AGENT}
-UNAVAILABLE = 503
-# Members of `error.data` that are no facts of the reason.
-NO_FACTS = {"reason", "requestId", "field", "retryAfterMs", "jsonrpcCode", "node"}
-
-
-_KEY = re.compile(r"/[^/]+/v1")
-
-
-class KeylessUrls(logging.Filter):
-    """Takes the key out of the URLs that the HTTP library logs."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Change the record; return that it is to be logged."""
-        if isinstance(record.args, tuple):
-            record.args = tuple(map(_keyless, record.args))
-        return True
-
-
-def _keyless(value: object) -> object:
-    if isinstance(value, httpx2.URL) and _KEY.fullmatch(value.path):
-        return str(value.copy_with(raw_path=b"/.../v1"))
-    return value
-
-
-logging.getLogger("httpx2").addFilter(KeylessUrls())
 
 
 class JsonRpcTransport:
@@ -65,6 +32,8 @@ class JsonRpcTransport:
 
     def __init__(self, target: Target) -> None:
         self._url = _url(target)
+        self._target = target
+        self._streaming: httpx2.Client | None = None
         self._http = httpx2.Client(headers=HEADERS, verify=_trust(target), follow_redirects=False)
 
     def call(self, method: Method[Answer], request: Message, timeout: float) -> Answer:
@@ -93,12 +62,20 @@ class JsonRpcTransport:
         try:
             response = self._http.post(self._url, content=body, timeout=max(timeout, 0.001))
         except httpx2.HTTPError as failure:
-            raise _unreached(failure) from None
-        return _parsed(response)
+            raise unreached(failure) from None
+        return parsed_of(response.status_code, response.content)
+
+    def stream(self, method: StreamMethod[Answer], request: Message) -> HttpEvents[Answer]:
+        """Return the events of a stream that begins."""
+        if self._streaming is None:
+            self._streaming = httpx2.Client(headers=HEADERS, verify=_trust(self._target), limits=UNLIMITED)
+        return HttpEvents(self._streaming, self._url, method, request)
 
     def close(self) -> None:
         """Close the connections."""
         self._http.close()
+        if self._streaming is not None:
+            self._streaming.close()
 
 
 class AsyncJsonRpcTransport:
@@ -106,6 +83,8 @@ class AsyncJsonRpcTransport:
 
     def __init__(self, target: Target) -> None:
         self._url = _url(target)
+        self._target = target
+        self._streaming: httpx2.AsyncClient | None = None
         self._http = httpx2.AsyncClient(headers=HEADERS, verify=_trust(target), follow_redirects=False)
 
     async def call(self, method: Method[Answer], request: Message, timeout: float) -> Answer:
@@ -135,12 +114,20 @@ class AsyncJsonRpcTransport:
             async with asyncio.timeout(timeout):
                 response = await self._http.post(self._url, content=body, timeout=None)
         except (httpx2.HTTPError, TimeoutError) as failure:
-            raise _unreached(failure) from None
-        return _parsed(response)
+            raise unreached(failure) from None
+        return parsed_of(response.status_code, response.content)
+
+    def stream(self, method: StreamMethod[Answer], request: Message) -> AsyncHttpEvents[Answer]:
+        """Return the events of a stream that begins."""
+        if self._streaming is None:
+            self._streaming = httpx2.AsyncClient(headers=HEADERS, verify=_trust(self._target), limits=UNLIMITED)
+        return AsyncHttpEvents(self._streaming, self._url, method, request)
 
     async def close(self) -> None:
         """Close the connections."""
         await self._http.aclose()
+        if self._streaming is not None:
+            await self._streaming.aclose()
 
 
 def _url(target: Target) -> str:
@@ -149,14 +136,6 @@ def _url(target: Target) -> str:
 
 def _trust(target: Target) -> ssl.SSLContext | bool:
     return ssl.create_default_context(cadata=target.roots.decode()) if target.roots else True
-
-
-@cache
-def _described(path: str) -> MethodDescriptor:
-    pool: Any = descriptor_pool.Default()  # type: ignore[no-untyped-call]
-    service, name = path.strip("/").split("/")
-    method: MethodDescriptor = pool.FindServiceByName(service).methods_by_name[name]
-    return method
 
 
 @cache
@@ -174,7 +153,7 @@ def _method_of(request: Message) -> Method[Any]:
 
 
 def _body(number: int, method: Method[Any], request: Message) -> str:
-    name, params = params_of(request, _described(method.path))
+    name, params = params_of(request, described(method.path))
     return text_of({"jsonrpc": "2.0", "id": number, "method": name, "params": params})
 
 
@@ -183,27 +162,17 @@ def _batch_body(requests: list[Message]) -> str:
     return f"[{','.join(bodies)}]"
 
 
-def _parsed(response: httpx2.Response) -> Any:
-    try:
-        parsed = parse(response.content)
-    except ValueError:
-        parsed = None
-    if not isinstance(parsed, list | dict) or (isinstance(parsed, dict) and not parsed.keys() & {"result", "error"}):
-        raise TransportError(f"HTTP {response.status_code} without an answer of the gateway")
-    return parsed
-
-
 def _answer(method: Method[Answer], request: Message, parsed: Any) -> Answer:
     if "error" in parsed:
-        raise _failure(parsed["error"])
-    answer = result_of(method.answer, _described(method.path), parsed["result"], request)
+        raise failure_of(parsed["error"])
+    answer = result_of(method.answer, described(method.path), parsed["result"], request)
     assert isinstance(answer, method.answer)
     return answer
 
 
 def _answers(requests: list[Message], parsed: Any) -> list[Message | WaypostError]:
     if not isinstance(parsed, list):
-        raise _failure(parsed["error"])
+        raise failure_of(parsed["error"])
     by_number = {one["id"]: one for one in parsed}
     results: list[Message | WaypostError] = []
     for number, request in enumerate(requests):
@@ -212,35 +181,6 @@ def _answers(requests: list[Message], parsed: Any) -> list[Message | WaypostErro
         except WaypostError as error:
             results.append(error)
     return results
-
-
-def _failure(error: dict[str, Any]) -> WaypostError:
-    data = error.get("data") or {}
-    pause = data.get("retryAfterMs")
-    failure = class_for(data.get("reason", ""))(
-        error["message"],
-        field=data.get("field"),
-        retry_after=None if pause is None else pause / 1000,
-        request_id=data.get("requestId"),
-        facts={name: value for name, value in data.items() if name not in NO_FACTS},
-        node=_node(data["node"]) if "node" in data else None,
-    )
-    failure.is_unavailable = error["code"] == UNAVAILABLE and failure.reason != "DEADLINE_EXCEEDED"
-    return failure
-
-
-def _node(said: dict[str, Any]) -> NodeError:
-    data = native_of(text_of(said["data"])) if "data" in said else None
-    return NodeError(code=said.get("code"), message=said.get("message"), data=data)
-
-
-def _unreached(failure: Exception) -> WaypostError:
-    if isinstance(failure, httpx2.TimeoutException | TimeoutError):
-        return class_for("DEADLINE_EXCEEDED")("the deadline passed before an answer came")
-    error = TransportError(f"the gateway was not reached: {type(failure).__name__}")
-    error.status = grpc.StatusCode.UNAVAILABLE
-    error.is_unavailable = True
-    return error
 
 
 def _pauses() -> Iterator[float]:

@@ -32,6 +32,15 @@ class Method(Generic[Answer]):
     timeout: float
 
 
+@dataclass(frozen=True, eq=False)
+class StreamMethod(Generic[Answer]):
+    """One streaming rpc; `answer` is one event of it."""
+
+    path: str
+    request: type[Message]
+    answer: type[Answer]
+
+
 def message_of(kind: type[Message], fields: Mapping[str, Any]) -> Message:
     """Return a message with these fields; None stands for a field that is not set.
 

@@ -51,6 +51,10 @@ class Target:
             ("grpc.max_send_message_length", MOST_BYTES),
             ("grpc.primary_user_agent", USER_AGENT),
             ("grpc.service_config", SERVICE_CONFIG),
+            # A stream whose connection is gone without a word is noticed; pings are sent while there are calls.
+            ("grpc.keepalive_time_ms", 45_000),
+            ("grpc.keepalive_timeout_ms", 15_000),
+            ("grpc.http2.max_pings_without_data", 0),
         )
 
     def credentials(self) -> grpc.ChannelCredentials:

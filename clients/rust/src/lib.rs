@@ -34,6 +34,9 @@ pub use v1::Reason;
 /// The size of the largest answer that a gateway sends, in bytes: for `max_decoding_message_size` of the clients.
 pub const LARGEST_ANSWER: usize = 64 << 20;
 
+const PING_AFTER: Duration = Duration::from_secs(45);
+const PING_TIMEOUT: Duration = Duration::from_secs(15);
+
 #[allow(clippy::all, clippy::pedantic, rustdoc::all)]
 mod stubs {
     pub mod google {
@@ -88,7 +91,8 @@ pub fn connect(uri: &str, options: Options) -> Result<Gateway, Error> {
     if !(secure || local || options.plaintext) {
         return Err(Error::invalid("the key would travel readable: use https:, or allow plaintext"));
     }
-    let mut endpoint = Endpoint::from(parsed);
+    // A stream whose connection is gone without a word ends.
+    let mut endpoint = Endpoint::from(parsed).http2_keep_alive_interval(PING_AFTER).keep_alive_timeout(PING_TIMEOUT);
     if secure {
         let tls = ClientTlsConfig::new().with_native_roots();
         endpoint = endpoint.tls_config(tls).map_err(|failure| Error::invalid(failure.to_string()))?;
@@ -98,7 +102,7 @@ pub fn connect(uri: &str, options: Options) -> Result<Gateway, Error> {
     Ok(InterceptedService::new(endpoint.connect_lazy(), Authorisation { key, timeout: options.timeout }))
 }
 
-/// Adds the key to every call, and a deadline where it has none.
+/// Adds the key to every call, and a deadline where it has none; not to streams.
 #[derive(Clone)]
 pub struct Authorisation {
     key: Option<MetadataValue<Ascii>>,
@@ -111,8 +115,10 @@ impl tonic::service::Interceptor for Authorisation {
             request.metadata_mut().insert("x-api-key", key.clone());
         }
         if !request.metadata().contains_key("grpc-timeout") {
-            let deadline = self.timeout.unwrap_or_else(|| service_config::deadline(request.extensions().get()));
-            request.set_timeout(deadline);
+            let usual = service_config::deadline(request.extensions().get());
+            if let Some(deadline) = usual.map(|usual| self.timeout.unwrap_or(usual)) {
+                request.set_timeout(deadline);
+            }
         }
         Ok(request)
     }

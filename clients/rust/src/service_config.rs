@@ -13,15 +13,18 @@ static METHODS: LazyLock<Vec<Value>> = LazyLock::new(|| {
     serde_json::from_value(config["methodConfig"].take()).expect("the file is generated")
 });
 
-static DEADLINES: LazyLock<HashMap<(&str, &str), Duration>> = LazyLock::new(|| {
+/// None where a method, a stream, has no deadline.
+static DEADLINES: LazyLock<HashMap<(&str, &str), Option<Duration>>> = LazyLock::new(|| {
     let names =
         METHODS.iter().flat_map(|one| one["name"].as_array().into_iter().flatten().map(move |name| (name, one)));
     let text = |value: &'static Value| value.as_str().unwrap_or_default();
-    names.map(|(name, one)| ((text(&name["service"]), text(&name["method"])), seconds(&one["timeout"]))).collect()
+    names
+        .map(|(name, one)| ((text(&name["service"]), text(&name["method"])), one.get("timeout").map(seconds)))
+        .collect()
 });
 
-/// Returns the deadline of a method; of one that is not named, the usual one.
-pub fn deadline(method: Option<&GrpcMethod<'static>>) -> Duration {
+/// Returns the deadline of a method; of one that is not named, the usual one. None for streams.
+pub fn deadline(method: Option<&GrpcMethod<'static>>) -> Option<Duration> {
     let named = method.and_then(|one| DEADLINES.get(&(one.service(), one.method())));
     *named.unwrap_or(&DEADLINES[&("", "")])
 }
@@ -41,7 +44,8 @@ fn seconds(value: &Value) -> Duration {
 
 #[test]
 fn deadlines_are_those_of_the_operations() {
-    assert_eq!(deadline(None), Duration::from_secs(15));
-    assert_eq!(deadline(Some(&GrpcMethod::new("waypost.v1.LogService", "GetLogs"))), Duration::from_secs(30));
+    assert_eq!(deadline(None), Some(Duration::from_secs(15)));
+    assert_eq!(deadline(Some(&GrpcMethod::new("waypost.v1.LogService", "GetLogs"))), Some(Duration::from_secs(30)));
+    assert_eq!(deadline(Some(&GrpcMethod::new("waypost.v1.StreamService", "WatchBlocks"))), None);
     assert_eq!(pauses().take(5).map(|one| one.as_millis()).collect::<Vec<_>>(), [200, 400, 800, 1600, 2000]);
 }

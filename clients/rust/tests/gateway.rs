@@ -8,10 +8,12 @@ use waypost::v1::account_service_client::AccountServiceClient;
 use waypost::v1::block_service_client::BlockServiceClient;
 use waypost::v1::get_block_by_number_result::Outcome;
 use waypost::v1::log_service_client::LogServiceClient;
+use waypost::v1::stream_service_client::StreamServiceClient;
 use waypost::v1::{
-    GetBalanceRequest, GetBlockByNumberItem, GetBlockByNumberRequest, GetBlockHeightRequest, GetLogsRequest,
+    EventKind, GetBalanceRequest, GetBlockByNumberItem, GetBlockByNumberRequest, GetBlockHeightRequest, GetLogsRequest,
+    WatchBlocksRequest, WatchBlocksResponse,
 };
-use waypost::{Gateway, Options, Reason, connect, pages, retry};
+use waypost::{Error, Gateway, Options, Reason, connect, pages, retry};
 
 fn given(name: &str) -> String {
     var(name).unwrap_or_else(|_| panic!("{name} is not set"))
@@ -90,6 +92,38 @@ async fn walks_through_pages() {
     }
     assert_eq!(seen.len() as i64, number("WAYPOST_LOGS_COUNT"));
     assert!(count > 1);
+}
+
+#[tokio::test]
+async fn follows_a_chain_and_goes_on_at_a_cursor() {
+    let Some(gateway) = gateway("WAYPOST_KEY") else { return };
+    let first = next_block(gateway.clone(), "").await;
+    let second = next_block(gateway, &first.cursor).await;
+    assert_eq!(second.block.expect("a block").parent_hash, first.block.expect("a block").hash);
+}
+
+/// Returns the next block that comes after the cursor's.
+async fn next_block(gateway: Gateway, cursor: &str) -> WatchBlocksResponse {
+    let request = WatchBlocksRequest { chain: "base".into(), cursor: cursor.into() };
+    let mut events = StreamServiceClient::new(gateway).watch_blocks(request).await.expect("a stream").into_inner();
+    loop {
+        let event = events.message().await.map_err(Error::from).expect("an event").expect("no end");
+        if event.kind() == EventKind::Added && event.cursor != cursor {
+            return event;
+        }
+    }
+}
+
+#[tokio::test]
+async fn streams_fail_with_reason_and_field() {
+    let Some(gateway) = gateway("WAYPOST_KEY") else { return };
+    let request = WatchBlocksRequest { chain: "ethereum".into(), cursor: "none".into() };
+    let failure = match StreamServiceClient::new(gateway).watch_blocks(request).await {
+        Ok(events) => events.into_inner().message().await.expect_err("no cursor"),
+        Err(status) => status,
+    };
+    let failure = Error::from(failure);
+    assert_eq!((failure.reason, failure.field.as_deref()), (Reason::InvalidArgument, Some("cursor")));
 }
 
 #[tokio::test]

@@ -20,11 +20,10 @@ function pascal(name) {
 const document = JSON.parse(await text(process.stdin));
 const definitions = {};
 for (const [name, schema] of Object.entries(document.components.schemas)) definitions[name] = translated(schema);
-const lines = [];
-for (const method of document.methods) {
-  if (!/^\w+$/.test(method.name)) continue;
+
+/** Adds the parameters of a method to the definitions and returns the name of their type. */
+function defined(method) {
   const params = `${pascal(method.name)}Params`;
-  const result = `${pascal(method.name)}Result`;
   definitions[params] = {
     type: "object",
     additionalProperties: false,
@@ -33,8 +32,22 @@ for (const method of document.methods) {
       method.params.map((one) => [one.name, { ...translated(one.schema), description: one.description }]),
     ),
   };
+  return params;
+}
+
+const lines = [];
+for (const method of document.methods) {
+  if (!/^\w+$/.test(method.name)) continue;
+  const params = defined(method);
+  const result = `${pascal(method.name)}Result`;
   definitions[result] = translated(method.result.schema);
   lines.push(`  /** ${method.summary} */\n  ${method.name}: { params: ${params}; result: ${result} };`);
+}
+const watches = [];
+for (const watch of document["x-watches"]) {
+  const params = defined(watch);
+  const event = watch.result.schema.properties.data.$ref.split("/").at(-1);
+  watches.push(`  /** ${watch.summary} */\n  ${watch.name}: { params: ${params}; event: ${event} };`);
 }
 const types = await compile({ type: "object", definitions }, "Unused", {
   bannerComment: NOTE,
@@ -45,7 +58,14 @@ const types = await compile({ type: "object", definitions }, "Unused", {
 });
 await writeFile(
   new URL("operations.ts", GEN),
-  `${types}\n/** Every operation by its name, with what it takes and what it answers. */\nexport interface Operations {\n${lines.join("\n")}\n}\n`,
+  `${types}\n/** Every operation by its name, with what it takes and what it answers. */\nexport interface Operations {\n${lines.join("\n")}\n}
+
+/** Every stream by its name, with what it takes and one event of it. */\nexport interface Watches {\n${watches.join("\n")}\n}\n`,
+);
+const names = document["x-watches"].map(({ name }) => JSON.stringify(name));
+await writeFile(
+  new URL("watches.ts", GEN),
+  `${NOTE}/** The names of the streams. */\nexport const watchNames: ReadonlySet<string> = new Set([${names.join(", ")}]);\n`,
 );
 /** Returns what a client reads of a method's config. */
 function used({ name, timeout, retryPolicy: { retryableStatusCodes: _, ...retryPolicy } }) {
@@ -65,7 +85,7 @@ export interface ServiceConfig {
   methodConfig: [MethodConfig, ...MethodConfig[]];
 }
 
-/** The gateway's service config: deadlines by operation, and what is sent again. */\nexport const serviceConfig: ServiceConfig = ${JSON.stringify({ methodConfig: config.methodConfig.map(used) }, null, 2)};\n`,
+/** The gateway's service config: deadlines by operation, and what is sent again. */\nexport const serviceConfig: ServiceConfig = ${JSON.stringify({ methodConfig: config.methodConfig.filter(({ timeout }) => timeout).map(used) }, null, 2)};\n`,
 );
 const files = (await readdir(new URL("waypost/v1/", GEN))).filter((name) => name.endsWith("_pb.ts")).sort();
 await writeFile(

@@ -1,4 +1,4 @@
-import { type Code, ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { ErrorInfoSchema, BadRequestSchema, RequestInfoSchema, RetryInfoSchema } from "../gen/google/rpc/error_details_pb.js";
 import { Reason } from "../gen/waypost/v1/common_pb.js";
 
@@ -10,6 +10,13 @@ export interface NodeError {
   code: number | null;
   message: string;
   data?: unknown;
+}
+
+/** The error object of a JSON-RPC answer. */
+export interface ErrorObject {
+  code: number;
+  message: string;
+  data?: { reason?: string; field?: string; retryAfterMs?: number; requestId?: string; node?: NodeError };
 }
 
 /** A failure that the gateway answered with, or of the connection to it (then without a reason). */
@@ -48,7 +55,8 @@ export function reasonOf(name: string | undefined): Reason {
 /** Returns what a call threw as WaypostError. */
 export function typed(thrown: unknown): WaypostError {
   if (thrown instanceof WaypostError) return thrown;
-  const error = ConnectError.from(thrown);
+  const isLate = thrown instanceof Error && thrown.name === "TimeoutError";
+  const error = isLate ? new ConnectError(thrown.message, Code.DeadlineExceeded) : ConnectError.from(thrown);
   const info = error.findDetails(ErrorInfoSchema)[0];
   const delay = error.findDetails(RetryInfoSchema)[0]?.retryDelay;
   return new WaypostError(
@@ -60,4 +68,9 @@ export function typed(thrown: unknown): WaypostError {
     error.code,
     thrown,
   );
+}
+
+/** Returns the failure that an error object of JSON-RPC states. */
+export function failureOf({ message, data }: ErrorObject): WaypostError {
+  return new WaypostError(message, reasonOf(data?.reason), data?.field, data?.retryAfterMs, data?.requestId, Code.Unknown, undefined, data?.node);
 }

@@ -6,16 +6,18 @@
  *
  * Browsers take `@waypost/client/jsonrpc`.
  */
-import type { DescService } from "@bufbuild/protobuf";
+import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { type CallOptions, Code, createClient, type Client, type Interceptor } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { setTimeout as sleep } from "node:timers/promises";
 import { typed, WaypostError } from "./errors.js";
 import { serviceConfig } from "../gen/service_config.js";
 import { Reason } from "../gen/waypost/v1/common_pb.js";
+import { resumed, type StreamOptions } from "./streams.js";
 
 export { WaypostError, reasonOf, type ReasonName } from "./errors.js";
 export { pages } from "./paging.js";
+export type { StreamOptions } from "./streams.js";
 export * from "../gen/services.js";
 
 export interface Options {
@@ -46,19 +48,37 @@ export function connect(baseUrl: string, options: Options = {}): <S extends Desc
   const transport = createGrpcTransport({
     baseUrl,
     readMaxBytes: LARGEST_ANSWER,
+    // A stream whose connection is gone without a word is noticed.
+    pingIntervalMs: 45_000,
     interceptors: [again(options.retries ?? RETRIES.maxAttempts - 1), authorise(options.key)],
   });
-  return (service) => withDeadlines(service, createClient(service, transport), options.timeoutMs);
+  return (service) => completed(service, createClient(service, transport), options);
 }
 
-/** Gives calls without a deadline that of their operation. */
-function withDeadlines<S extends DescService>(service: S, client: Client<S>, timeoutMs: number | undefined): Client<S> {
-  const calls = service.methods.map(({ localName, name }) => {
-    const deadline = timeoutMs ?? DEADLINES.get(`${service.typeName}/${name}`) ?? milliseconds(USUAL.timeout);
-    const call = client[localName as keyof Client<S>] as (request: never, options?: CallOptions) => unknown;
-    return [localName, (request: never, options?: CallOptions) => call(request, { timeoutMs: deadline, ...options })];
+type Call = (request: object, options?: CallOptions & StreamOptions) => unknown;
+
+/** Gives calls without a deadline that of their operation, and makes streams go on by themselves. */
+function completed<S extends DescService>(service: S, client: Client<S>, options: Options): Client<S> {
+  const calls = service.methods.map((method) => {
+    const call = client[method.localName as keyof Client<S>] as Call;
+    return [method.localName, method.methodKind === "server_streaming" ? stream(call, options) : limited(method, call, options)];
   });
   return Object.fromEntries(calls) as Client<S>;
+}
+
+function limited({ parent, name }: DescMethod, call: Call, { timeoutMs }: Options): Call {
+  const deadline = timeoutMs ?? DEADLINES.get(`${parent.typeName}/${name}`) ?? milliseconds(USUAL.timeout);
+  return (request, options) => call(request, { timeoutMs: deadline, ...options });
+}
+
+function stream(call: Call, { retries }: Options): Call {
+  return (request, { timeoutMs, signal, ...options } = {}) => {
+    const signals = [signal, timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs)];
+    return resumed(
+      (cursor, signal) => call(cursor ? { ...request, cursor } : request, { ...options, signal }) as AsyncIterable<object>,
+      { retries, ...options, signal: AbortSignal.any(signals.filter((one) => one !== undefined)) },
+    );
+  };
 }
 
 function milliseconds(seconds: string): number {
@@ -75,6 +95,8 @@ function authorise(key: string | undefined): Interceptor {
 /** Makes failures typed, and sends calls again that the gateway could not answer or that exceeded the quota. */
 function again(retries: number): Interceptor {
   return (next) => async (request) => {
+    // Streams go on by themselves, at another place than they began.
+    if (request.stream) return next(request);
     for (let left = retries, backoff = milliseconds(RETRIES.initialBackoff); ; left--) {
       try {
         return await next(request);

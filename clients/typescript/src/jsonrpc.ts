@@ -3,19 +3,34 @@
  *
  *     const waypost = jsonRpc("https://gateway.example/demo/v1");
  *     const { data } = await waypost.getBalance({ chain: "ethereum", address: "0x..." });
+ *     for await (const event of waypost.watchBlocks({ chain: "ethereum" })) console.log(event.blockNumber);
  */
 import { Code } from "@connectrpc/connect";
-import type { Operations } from "../gen/operations.js";
-import { reasonOf, WaypostError, type NodeError } from "./errors.js";
+import type { Operations, Watches } from "../gen/operations.js";
+import { watchNames } from "../gen/watches.js";
+import { type ErrorObject, failureOf, WaypostError } from "./errors.js";
 import { parseJson, printJson } from "./json.js";
+import { Sockets, type WebSocketClass } from "./sockets.js";
+import { resumed, type StreamOptions } from "./streams.js";
 import { Reason } from "../gen/waypost/v1/common_pb.js";
 
 export type * from "../gen/operations.js";
 export { WaypostError, reasonOf, type ReasonName } from "./errors.js";
 export { Reason };
+export type { StreamOptions } from "./streams.js";
 
-/** A function for every operation; results keep integers beyond 2^53 as bigints. */
-export type JsonRpcClient = {
+/** A function for every operation and every stream; results keep integers beyond 2^53 as bigints. */
+export type JsonRpcClient = OperationCalls & WatchCalls;
+
+/** Streams go on by themselves where they break; all of a client share one WebSocket, open while there are any. */
+type WatchCalls = {
+  [Name in keyof Watches]: (
+    params: Watches[Name]["params"],
+    options?: StreamOptions,
+  ) => AsyncGenerator<Watches[Name]["event"], void, undefined>;
+};
+
+type OperationCalls = {
   [Name in keyof Operations]: (
     ...params: object extends Operations[Name]["params"]
       ? [params?: Operations[Name]["params"]]
@@ -30,19 +45,29 @@ export interface JsonRpcOptions {
   retries?: number;
   /** Instead of the global `fetch`. */
   fetch?: typeof fetch;
-}
-
-interface ErrorObject {
-  code: number;
-  message: string;
-  data?: { reason?: string; field?: string; retryAfterMs?: number; requestId?: string; node?: NodeError };
+  /** Instead of the global `WebSocket`, where there is none: Node.js has it from 22 on. */
+  webSocket?: WebSocketClass;
 }
 
 /** Returns a client of the gateway at `url`, which holds the key: `https://HOST/KEY/v1`. */
 export function jsonRpc(url: string, options: JsonRpcOptions = {}): JsonRpcClient {
+  const sockets = new Sockets(url, options.webSocket, () => refusal(url, options));
   return new Proxy({} as JsonRpcClient, {
-    get: (_, name) => (typeof name === "string" && name !== "then" ? (params: object = {}) => call(url, name, params, options) : undefined),
+    get(_, name) {
+      if (typeof name !== "string" || name === "then") return undefined;
+      if (!watchNames.has(name)) return (params: object = {}) => call(url, name, params, options);
+      return (params: object, chosen?: StreamOptions) =>
+        resumed((cursor, signal) => sockets.watch(name, cursor ? { ...params, cursor } : params, signal), chosen);
+    },
   });
+}
+
+const REFUSED = new Set([Reason.KEY_MISSING, Reason.KEY_INVALID, Reason.RATE_LIMITED]);
+
+/** Returns why the gateway refuses the key at the moment; undefined where it does not. */
+async function refusal(url: string, options: JsonRpcOptions): Promise<WaypostError | undefined> {
+  const failure: unknown = await call(url, "getRegistryChains", {}, { ...options, retries: 0 }).catch((thrown: unknown) => thrown);
+  return failure instanceof WaypostError && REFUSED.has(failure.reason) ? failure : undefined;
 }
 
 /** Returns the `result` of one call by the operation's name, also of published contract methods (`svc_...`). */
@@ -67,8 +92,7 @@ export async function call(url: string, method: string, params: object, options:
       throw new WaypostError(`HTTP ${response.status} without JSON`, Reason.UNSPECIFIED, undefined, undefined, undefined, Code.Unknown, cause);
     }
     if (answer.error === undefined) return { result: answer.result };
-    const { message, data } = answer.error;
-    return new WaypostError(message, reasonOf(data?.reason), data?.field, data?.retryAfterMs, data?.requestId, Code.Unknown, undefined, data?.node);
+    return failureOf(answer.error);
   }
 }
 

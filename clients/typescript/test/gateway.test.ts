@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { createServer } from "node:http2";
+import { createServer, type Http2Session } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { test, type TestContext } from "node:test";
 import { createPublicClient, erc20Abi } from "viem";
 import { mainnet } from "viem/chains";
-import { AccountService, BlockService, connect, LogService, pages, Reason, WaypostError } from "../src/index.js";
+import { AccountService, BlockService, connect, EventKind, LogService, pages, Reason, StreamService, WaypostError } from "../src/index.js";
 import { jsonRpc } from "../src/jsonrpc.js";
 import { parseJson, printJson } from "../src/json.js";
 import { waypost } from "../src/viem.js";
@@ -96,6 +96,63 @@ test("waits where the quota is used up, over both faces", { skip }, async () => 
   for (let call = 0; call < 2; call++) await posted.getBlockHeight(request);
 });
 
+/** Returns the hashes of the next two blocks, the second one's parent between them. */
+async function twoBlocks<E extends { kind: unknown; block?: { hash: string; parentHash: string } | null | undefined }>(
+  events: AsyncIterable<E>,
+): Promise<string[]> {
+  const hashes: string[] = [];
+  for await (const { kind, block } of events) {
+    if (!block || (kind !== "ADDED" && kind !== EventKind.ADDED)) continue;
+    if (hashes.length > 0) return [...hashes, block.parentHash, block.hash];
+    hashes.push(block.hash);
+  }
+  assert.fail("the stream ended");
+}
+
+test("follows a chain over both faces", { skip }, async () => {
+  const chain = "base";
+  for (const events of [
+    over("WAYPOST_KEY")(StreamService).watchBlocks({ chain }),
+    jsonRpc(posting("WAYPOST_KEY")).watchBlocks({ chain }),
+  ]) {
+    const [first, parent, second] = await twoBlocks<any>(events);
+    assert.equal(parent, first);
+    assert.notEqual(second, first);
+  }
+});
+
+test("prices are values over both faces", { skip }, async () => {
+  const items = [{ symbol: "ETH" }, { symbol: "BTC" }];
+  for await (const { symbol, outcome } of over("WAYPOST_KEY")(StreamService).watchPrices({ items })) {
+    assert.equal(symbol, "ETH");
+    assert.ok(outcome.case === "value" && outcome.value.usd > 0);
+    break;
+  }
+  for await (const { symbol, price } of jsonRpc(posting("WAYPOST_KEY")).watchPrices({ items })) {
+    assert.equal(symbol, "ETH");
+    assert.ok(price && price.usd > 0);
+    break;
+  }
+});
+
+test("streams fail with reason and field over both faces", { skip }, async () => {
+  const asked = { chain: "ethereum", cursor: "none" };
+  for (const events of [
+    over("WAYPOST_KEY")(StreamService).watchBlocks(asked),
+    jsonRpc(posting("WAYPOST_KEY")).watchBlocks(asked),
+  ]) {
+    await assert.rejects(twoBlocks<any>(events), (failure) => {
+      assert.ok(failure instanceof WaypostError);
+      assert.equal(failure.reason, Reason.INVALID_ARGUMENT);
+      assert.equal(failure.field, "cursor");
+      return true;
+    });
+  }
+  await assert.rejects(twoBlocks<any>(jsonRpc(`${given("WAYPOST_HTTP")}/wp_none/v1`).watchBlocks({ chain: "ethereum" })), (failure) => {
+    return failure instanceof WaypostError && failure.reason === Reason.KEY_INVALID;
+  });
+});
+
 test("viem reads over chainRpc", { skip }, async () => {
   const client = createPublicClient({ chain: mainnet, transport: waypost(posting("WAYPOST_KEY"), "ethereum") });
   assert.equal(await client.getBalance({ address: given("WAYPOST_HOLDER") as `0x${string}` }), BigInt(given("WAYPOST_BALANCE")));
@@ -111,6 +168,8 @@ test("deadlines and repeated calls are those of the service config", async () =>
     const trailers = { "grpc-status": "14", "grpc-retry-pushback-ms": asked.length < 3 ? "1" : "-1" };
     stream.respond({ ":status": 200, "content-type": "application/grpc", ...trailers }, { endStream: true });
   });
+  const sessions: Http2Session[] = [];
+  server.on("session", (session) => sessions.push(session));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
   try {
@@ -118,6 +177,7 @@ test("deadlines and repeated calls are those of the service config", async () =>
     await assert.rejects(logs.getLogs({ chain: "ethereum" }), (failure) => failure instanceof WaypostError);
     assert.deepEqual(asked, ["30000m", "30000m", "30000m"]);
   } finally {
+    for (const session of sessions) session.destroy();
     server.close();
   }
 });

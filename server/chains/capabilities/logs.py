@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 from runtime.operations import LATEST_BLOCK
 
@@ -88,11 +89,12 @@ class ReadsTransfers(Protocol):
         ...
 
 
-class BlockItems(Protocol[Item]):
+class BlockItems(ABC, Generic[Item]):
     """What a filter selects of each block. `key` is the filter in writing, the same for equal ones in every process."""
 
     key: str
 
+    @abstractmethod
     async def read(self, link: Link, view: ReadView) -> Sequence[Item]:
         """Return what is selected of that very block, in its order.
 
@@ -100,7 +102,6 @@ class BlockItems(Protocol[Item]):
             UpstreamUnavailable: no node returned the block's logs, or not now.
             ResponseTooLarge: the nodes do not return so many: the filter selects too much.
         """
-        ...
 
 
 class WatchesLogs(Protocol):

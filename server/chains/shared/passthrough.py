@@ -44,7 +44,7 @@ CALLERS_OWN = CallPolicy(heavy=True, caller_made=True, joinable=False, quotes=Tr
 """An answer and a batch of its own: the caller chose what it costs, and reads the node's answer."""
 SHARED = replace(CALLERS_OWN, joinable=True)
 """One answer for all equal calls of one moment."""
-BATCHED = replace(SHARED, heavy=False)
+BATCHED = replace(SHARED, heavy=False, is_short=True)
 """That, in requests with other short reads."""
 
 # What every parser of a batch reads alike: nothing in it can spoil the batch for its other calls.

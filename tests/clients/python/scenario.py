@@ -6,7 +6,8 @@ from os import environ
 from typing import TYPE_CHECKING
 
 import pytest
-from waypost import ChainUnknown, InvalidArgument, NotFound, RateLimited, Waypost, error_of
+from waypost import AsyncWaypost, ChainUnknown, InvalidArgument, NotFound, RateLimited, Waypost, error_of
+from waypost.v1.stream_pb2 import EVENT_KIND_ADDED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,6 +56,33 @@ def test_pages_of_logs() -> None:
         )
         seen = {(log.transaction_hash, log.log_index) for log in logs}
     assert len(seen) == int(environ["WAYPOST_LOGS_COUNT"]) > 2
+
+
+def test_a_chain_followed_that_goes_on_at_a_cursor(client: Waypost) -> None:
+    with client.streams.watch_blocks(chain="base") as watch:
+        first = next(event.block for event in watch if event.kind == EVENT_KIND_ADDED)
+        cursor = watch.cursor
+    with client.streams.watch_blocks(chain="base", cursor=cursor) as watch:
+        blocks = (event.block for event in watch if event.kind == EVENT_KIND_ADDED)
+        second = next(block for block in blocks if block.hash != first.hash)
+    assert second.parent_hash == first.hash
+
+
+@pytest.mark.parametrize("face", FACES)
+async def test_a_chain_followed_in_an_event_loop(face: str) -> None:
+    hashes: set[str] = set()
+    async with AsyncWaypost(environ[face], environ["WAYPOST_KEY"]) as client:
+        async for event in client.streams.watch_blocks(chain="base"):
+            hashes.add(event.block_hash)
+            if len(hashes) == 3:
+                break
+    assert len(hashes) == 3
+
+
+def test_a_stream_that_cannot_begin(client: Waypost) -> None:
+    with pytest.raises(InvalidArgument) as refused:
+        next(client.streams.watch_blocks(chain="ethereum", cursor="none"))
+    assert refused.value.field == "cursor"
 
 
 @pytest.mark.parametrize("face", FACES)

@@ -20,6 +20,7 @@ from server.chains.capabilities.following import FollowsBlocks
 from server.chains.view import ReadView
 from server.errors import HeightMissing
 from server.streams.blocks import BLOCKS
+from server.streams.cursor import digest_source, encode_cursor, encode_marks, mark_of
 from tests.server.streams.clients import ADDED, FINAL, PROGRESS, REMOVED, BlockClient
 from tests.server.streams.conftest import open_gateway
 from tests.serving import serve_app
@@ -176,4 +177,23 @@ async def test_blocks_of_bitcoin_that_are_invalid_later_are_taken_back(depth: in
                 await client.next()
         assert client.kinds == [PROGRESS] + [ADDED] * (depth + 1) + [REMOVED] * depth + [ADDED] * (depth + 1)
         assert {event.block_hash for event in client.events[1:]} == had
+        await client.close()
+
+
+async def test_slots_without_a_block_are_left_out() -> None:
+    ledger = SolanaLedger()
+    build_world(ledger)
+    slots = ledger.slots(ledger.first, ledger.slot)
+    assert len(slots) < slots[-1] - slots[0] + 1, "the chain has slots without a block"
+    begin = ledger.blocks[slots[0]]
+    marks = encode_marks([mark_of(begin.slot, begin.blockhash)])
+    cursor = encode_cursor("solana", begin.slot, marks, digest_source(BLOCKS.key))
+    async with (
+        serve_app(application(ledger)) as url,
+        open_gateway(slug="solana", endpoints=[{"label": "local", "url": url}]) as gateway,
+    ):
+        client = BlockClient()
+        client.attach(gateway.followers.watch("solana", BLOCKS, cursor))
+        await client.until(lambda client: slots[-1] in client.blocks)
+        assert list(client.blocks) == slots[1:]
         await client.close()

@@ -6,12 +6,15 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from aiohttp import web
 
+from runtime.config_errors import ConfigError
 from runtime.metrics import REGISTRY
-from runtime.settings import EndpointSettings
+from runtime.settings import EndpointSettings, Settings
 from server.chains.evm.factory import EvmFactory
 from server.chains.facts import load_facts
+from server.chains.registry import KINDS, check_configured
 from server.upstream import Pool, open_session
 from tests.each import each
 from tests.server.upstream.push_nodes import HASH, SECONDS, PushNode, until
@@ -250,3 +253,17 @@ async def test_endpoints_that_do_not_announce_are_named_with_the_reason() -> Non
         pool = Pool("x", [endpoint("a", None)], plan.errors, http, block_time=1.0, push=plan.push)
         assert await pool.pushes.prove(SECONDS) == {}
         await pool.close()
+
+
+@pytest.mark.parametrize("slug", ["solana", "bitcoin", "cosmoshub", "starknet"])
+def test_only_nodes_of_evm_chains_are_asked_for_announcements(slug: str) -> None:
+    def settings(slug: str, kind: str) -> Settings:
+        table = endpoint("a", "wss://node.example.org/SECRETPATH", kind=kind).model_dump(exclude_none=True)
+        table["url"], table["ws_url"] = (table[name].get_secret_value() for name in ("url", "ws_url"))
+        return Settings.model_validate({"chains": {slug: {"endpoints": [table]}}})
+
+    check_configured(settings("ethereum", "jsonrpc"))
+    with pytest.raises(ConfigError, match="leave it out") as refused:
+        check_configured(settings(slug, KINDS[load_facts()[slug].family][0]))
+    assert refused.value.key == f"chains.{slug}.endpoints[0].ws_url"
+    assert "SECRETPATH" not in str(refused.value)

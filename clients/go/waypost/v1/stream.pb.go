@@ -835,7 +835,7 @@ const file_waypost_v1_stream_proto_rawDesc = "" +
 	"\t_gas_usedB\f\n" +
 	"\n" +
 	"_gas_limitB\x13\n" +
-	"\x11_base_fee_per_gas\"\x9d\x03\n" +
+	"\x11_base_fee_per_gas\"\xf5\x04\n" +
 	"\x10WatchLogsRequest\x12,\n" +
 	"\x05chain\x18\x01 \x01(\tB\x16\xf2\xbaɬ\n" +
 	"\x10\b\x01\x10\x01b\n" +
@@ -843,13 +843,13 @@ const file_waypost_v1_stream_proto_rawDesc = "" +
 	"\taddresses\x18\x02 \x03(\tB<\xf2\xbaɬ\n" +
 	"6\b\x03(dH\x01b.[\"0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48\"]R\aaddress\x12l\n" +
 	"\x06topic0\x18\x03 \x03(\tBT\xf2\xbaɬ\n" +
-	"N\b\x05(\x14H\x01bF[\"0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef\"]R\x06topic0\x12$\n" +
-	"\x06topic1\x18\x04 \x03(\tB\f\xf2\xbaɬ\n" +
-	"\x06\b\x05(\x14H\x01R\x06topic1\x12$\n" +
-	"\x06topic2\x18\x05 \x03(\tB\f\xf2\xbaɬ\n" +
-	"\x06\b\x05(\x14H\x01R\x06topic2\x12$\n" +
-	"\x06topic3\x18\x06 \x03(\tB\f\xf2\xbaɬ\n" +
-	"\x06\b\x05(\x14H\x01R\x06topic3\x12!\n" +
+	"N\b\x05(\x14H\x01bF[\"0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef\"]R\x06topic0\x12l\n" +
+	"\x06topic1\x18\x04 \x03(\tBT\xf2\xbaɬ\n" +
+	"N\b\x05(\x14H\x01bF[\"0x000000000000000000000000d8da6bf26964af9d7eed9e03e53415d37aa96045\"]R\x06topic1\x12l\n" +
+	"\x06topic2\x18\x05 \x03(\tBT\xf2\xbaɬ\n" +
+	"N\b\x05(\x14H\x01bF[\"0x000000000000000000000000d8da6bf26964af9d7eed9e03e53415d37aa96045\"]R\x06topic2\x12l\n" +
+	"\x06topic3\x18\x06 \x03(\tBT\xf2\xbaɬ\n" +
+	"N\b\x05(\x14H\x01bF[\"0x0000000000000000000000000000000000000000000000000000000000000001\"]R\x06topic3\x12!\n" +
 	"\x06cursor\x18\a \x01(\tB\t\xf2\xbaɬ\n" +
 	"\x03(\x80\x10R\x06cursor\"\x86\x02\n" +
 	"\x11WatchLogsResponse\x12\x16\n" +

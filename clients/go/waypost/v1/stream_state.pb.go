@@ -140,7 +140,7 @@ type WatchBalancesItem struct {
 	// Account address in the chain's form.
 	Address string `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
 	// Token contract or mint; on Cosmos chains a denom, which is needed there. Unset means the native coin.
-	Token         string `protobuf:"bytes,3,opt,name=token,proto3" json:"token,omitempty"`
+	Token         *string `protobuf:"bytes,3,opt,name=token,proto3,oneof" json:"token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -190,8 +190,8 @@ func (x *WatchBalancesItem) GetAddress() string {
 }
 
 func (x *WatchBalancesItem) GetToken() string {
-	if x != nil {
-		return x.Token
+	if x != nil && x.Token != nil {
+		return *x.Token
 	}
 	return ""
 }
@@ -670,7 +670,7 @@ type WatchReceiptRequest struct {
 	// Transaction hash in the chain's form. One that no node knows yet is waited for.
 	Hash string `protobuf:"bytes,2,opt,name=hash,proto3" json:"hash,omitempty"`
 	// Blocks that end the stream, the transaction's own counted. Unset means 1.
-	Confirmations int32 `protobuf:"varint,3,opt,name=confirmations,proto3" json:"confirmations,omitempty"`
+	Confirmations *int32 `protobuf:"varint,3,opt,name=confirmations,proto3,oneof" json:"confirmations,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -720,8 +720,8 @@ func (x *WatchReceiptRequest) GetHash() string {
 }
 
 func (x *WatchReceiptRequest) GetConfirmations() int32 {
-	if x != nil {
-		return x.Confirmations
+	if x != nil && x.Confirmations != nil {
+		return *x.Confirmations
 	}
 	return 0
 }
@@ -1031,18 +1031,19 @@ var File_waypost_v1_stream_state_proto protoreflect.FileDescriptor
 const file_waypost_v1_stream_state_proto_rawDesc = "" +
 	"\n" +
 	"\x1dwaypost/v1/stream_state.proto\x12\n" +
-	"waypost.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a waypost/options/v1/options.proto\x1a\x17waypost/v1/common.proto\x1a\x18waypost/v1/receipt.proto\"\xac\x01\n" +
-	"\x14WatchBalancesRequest\x12\x93\x01\n" +
-	"\x05items\x18\x01 \x03(\v2\x1d.waypost.v1.WatchBalancesItemB^\xf2\xbaɬ\n" +
-	"X\x10\x01(2X\x01bP[{\"chain\": \"ethereum\", \"address\": \"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"}]R\x05items\"\xe5\x01\n" +
+	"waypost.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a waypost/options/v1/options.proto\x1a\x17waypost/v1/common.proto\x1a\x18waypost/v1/receipt.proto\"\xe6\x01\n" +
+	"\x14WatchBalancesRequest\x12\xcd\x01\n" +
+	"\x05items\x18\x01 \x03(\v2\x1d.waypost.v1.WatchBalancesItemB\x97\x01\xf2\xbaɬ\n" +
+	"\x90\x01\x10\x01(2X\x01b\x87\x01[{\"chain\": \"ethereum\", \"address\": \"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\", \"token\": \"0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48\"}]R\x05items\"\xf4\x01\n" +
 	"\x11WatchBalancesItem\x12,\n" +
 	"\x05chain\x18\x01 \x01(\tB\x16\xf2\xbaɬ\n" +
 	"\x10\b\x01\x10\x01b\n" +
 	"\"ethereum\"R\x05chain\x12T\n" +
 	"\aaddress\x18\x02 \x01(\tB:\xf2\xbaɬ\n" +
-	"4\b\x02\x10\x01b,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"p\x01R\aaddress\x12L\n" +
+	"4\b\x02\x10\x01b,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"p\x01R\aaddress\x12Q\n" +
 	"\x05token\x18\x03 \x01(\tB6\xf2\xbaɬ\n" +
-	"0\b\x02b,\"0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48\"R\x05token\"\xe0\x01\n" +
+	"0\b\x02b,\"0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48\"H\x00R\x05token\x88\x01\x01B\b\n" +
+	"\x06_token\"\xe0\x01\n" +
 	"\x15WatchBalancesResponse\x12\x12\n" +
 	"\x04item\x18\x01 \x01(\x05R\x04item\x12\x14\n" +
 	"\x05chain\x18\x02 \x01(\tR\x05chain\x12\x18\n" +
@@ -1080,15 +1081,16 @@ const file_waypost_v1_stream_state_proto_rawDesc = "" +
 	"\x028\x01H\x00R\x03eur\x88\x01\x01\x12G\n" +
 	"\flast_updated\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\b\xf2\xbaɬ\n" +
 	"\x02\b\rR\vlastUpdatedB\x06\n" +
-	"\x04_eur\"\xad\x02\n" +
+	"\x04_eur\"\xc4\x02\n" +
 	"\x13WatchReceiptRequest\x12,\n" +
 	"\x05chain\x18\x01 \x01(\tB\x16\xf2\xbaɬ\n" +
 	"\x10\b\x01\x10\x01b\n" +
 	"\"ethereum\"R\x05chain\x12\xae\x01\n" +
 	"\x04hash\x18\x02 \x01(\tB\x99\x01\xf2\xbaɬ\n" +
-	"\x92\x01\b\x04\x10\x01bD\"0x56d68c3e307b08712da1ae76874321d6997983d8e81dea2aa126be5b8bc4050b\"p\x01zD\"0x5c504ed432cb51138bcf09aa5e8a410dd4a1e204ef84bfed1be16dfba1b22060\"R\x04hash\x127\n" +
+	"\x92\x01\b\x04\x10\x01bD\"0x56d68c3e307b08712da1ae76874321d6997983d8e81dea2aa126be5b8bc4050b\"p\x01zD\"0x5c504ed432cb51138bcf09aa5e8a410dd4a1e204ef84bfed1be16dfba1b22060\"R\x04hash\x12<\n" +
 	"\rconfirmations\x18\x03 \x01(\x05B\x11\xf2\xbaɬ\n" +
-	"\v\x18\x01 \xe8\a2\x011b\x011R\rconfirmations\"\xb7\x01\n" +
+	"\v\x18\x01 \xe8\a2\x011b\x011H\x00R\rconfirmations\x88\x01\x01B\x10\n" +
+	"\x0e_confirmations\"\xb7\x01\n" +
 	"\x14WatchReceiptResponse\x12\x14\n" +
 	"\x05chain\x18\x01 \x01(\tR\x05chain\x12\x12\n" +
 	"\x04hash\x18\x02 \x01(\tR\x04hash\x12<\n" +
@@ -1195,6 +1197,7 @@ func file_waypost_v1_stream_state_proto_init() {
 	}
 	file_waypost_v1_common_proto_init()
 	file_waypost_v1_receipt_proto_init()
+	file_waypost_v1_stream_state_proto_msgTypes[1].OneofWrappers = []any{}
 	file_waypost_v1_stream_state_proto_msgTypes[2].OneofWrappers = []any{
 		(*WatchBalancesResponse_Value)(nil),
 		(*WatchBalancesResponse_Error)(nil),
@@ -1205,6 +1208,7 @@ func file_waypost_v1_stream_state_proto_init() {
 		(*WatchPricesResponse_Error)(nil),
 	}
 	file_waypost_v1_stream_state_proto_msgTypes[7].OneofWrappers = []any{}
+	file_waypost_v1_stream_state_proto_msgTypes[8].OneofWrappers = []any{}
 	file_waypost_v1_stream_state_proto_msgTypes[9].OneofWrappers = []any{
 		(*WatchReceiptResponse_Value)(nil),
 		(*WatchReceiptResponse_Error)(nil),

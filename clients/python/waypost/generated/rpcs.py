@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from waypost.methods import Method
+from waypost.methods import Method, StreamMethod
 from waypost.v1 import (
     account_pb2,
     approval_pb2,
@@ -25,6 +25,8 @@ from waypost.v1 import (
     quote_pb2,
     raw_pb2,
     registry_pb2,
+    stream_pb2,
+    stream_state_pb2,
     system_pb2,
     token_discovery_pb2,
     token_pb2,
@@ -459,6 +461,28 @@ YIELD_GET_LEND_C_VAULT_DATA = Method(
     yield_vault_pb2.GetLendCVaultDataRequest,
     yield_vault_pb2.GetLendCVaultDataResponse,
     15.0,
+)
+STREAM_WATCH_BLOCKS = StreamMethod(
+    "/waypost.v1.StreamService/WatchBlocks", stream_pb2.WatchBlocksRequest, stream_pb2.WatchBlocksResponse
+)
+STREAM_WATCH_LOGS = StreamMethod(
+    "/waypost.v1.StreamService/WatchLogs", stream_pb2.WatchLogsRequest, stream_pb2.WatchLogsResponse
+)
+STREAM_WATCH_TRANSFERS = StreamMethod(
+    "/waypost.v1.StreamService/WatchTransfers", stream_pb2.WatchTransfersRequest, stream_pb2.WatchTransfersResponse
+)
+STREAM_WATCH_BALANCES = StreamMethod(
+    "/waypost.v1.StreamService/WatchBalances",
+    stream_state_pb2.WatchBalancesRequest,
+    stream_state_pb2.WatchBalancesResponse,
+)
+STREAM_WATCH_PRICES = StreamMethod(
+    "/waypost.v1.StreamService/WatchPrices", stream_state_pb2.WatchPricesRequest, stream_state_pb2.WatchPricesResponse
+)
+STREAM_WATCH_RECEIPT = StreamMethod(
+    "/waypost.v1.StreamService/WatchReceipt",
+    stream_state_pb2.WatchReceiptRequest,
+    stream_state_pb2.WatchReceiptResponse,
 )
 
 METHODS = (

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, Protocol
 
 from waypost.generated import rpcs
-from waypost.methods import Answer, Method
+from waypost.methods import Answer, Method, StreamMethod
 from waypost.paging import Page, iterate
+from waypost.watches import Watch
 from waypost.v1 import (
     account_pb2,
     approval_pb2,
@@ -33,6 +34,8 @@ from waypost.v1 import (
     quote_pb2,
     raw_pb2,
     registry_pb2,
+    stream_pb2,
+    stream_state_pb2,
     system_pb2,
     token_discovery_pb2,
     token_pb2,
@@ -50,6 +53,14 @@ class Calls(Protocol):
 
     def __call__(self, method: Method[Answer], fields: dict[str, Any], timeout: float | None) -> Answer:
         """Return the answer; raises WaypostError."""
+        ...
+
+
+class Watches(Protocol):
+    """Opens the streams of all services."""
+
+    def __call__(self, method: StreamMethod[Answer], fields: dict[str, Any], patience: float | None) -> Watch[Answer]:
+        """Return the stream, not yet begun."""
         ...
 
 
@@ -2171,10 +2182,157 @@ class Yields:
         return self._ask(rpcs.YIELD_GET_LEND_C_VAULT_DATA, {"chain": chain, "vaults": vaults}, timeout)
 
 
+class Streams:
+    """Streams of events, which go on at a cursor, and of values, which begin anew."""
+
+    def __init__(self, watch: Watches) -> None:
+        self._watch = watch
+
+    def watch_blocks(
+        self,
+        *,
+        chain: str,
+        cursor: str | None = None,
+        patience: float | None = None,
+    ) -> Watch[stream_pb2.WatchBlocksResponse]:
+        """Sends the headers of a chain's blocks as they come.
+
+        Use it to follow a chain: a reorganisation takes back what was sent, and a broken stream goes on at its
+        last cursor without a gap.
+
+        Args:
+            chain: Chain slug, for example "ethereum".
+            cursor: Where to go on: the cursor of the last event received. Unset begins with the blocks that
+                come.
+            patience: Seconds that a broken stream tries to go on; by default for as long as it is read.
+        """
+        return self._watch(rpcs.STREAM_WATCH_BLOCKS, {"chain": chain, "cursor": cursor}, patience)
+
+    def watch_logs(
+        self,
+        *,
+        chain: str,
+        addresses: Iterable[str] | None = None,
+        topic0: Iterable[str] | None = None,
+        topic1: Iterable[str] | None = None,
+        topic2: Iterable[str] | None = None,
+        topic3: Iterable[str] | None = None,
+        cursor: str | None = None,
+        patience: float | None = None,
+    ) -> Watch[stream_pb2.WatchLogsResponse]:
+        """Sends event logs of contracts as their blocks come.
+
+        Use it in place of asking GetLogs again and again; logs of blocks that are replaced are taken back.
+
+        Args:
+            chain: Chain slug, for example "ethereum".
+            addresses: Contracts whose logs to send. Unset sends those of all contracts.
+            topic0: Signature hashes of the events to send, any of them. Unset sends all events.
+            topic1: Values of the first indexed argument, any of them. Unset takes all values.
+            topic2: Values of the second indexed argument, any of them. Unset takes all values.
+            topic3: Values of the third indexed argument, any of them. Unset takes all values.
+            cursor: Where to go on: the cursor of the last event received. Unset begins with the blocks that
+                come.
+            patience: Seconds that a broken stream tries to go on; by default for as long as it is read.
+        """
+        return self._watch(
+            rpcs.STREAM_WATCH_LOGS,
+            {
+                "chain": chain,
+                "addresses": addresses,
+                "topic0": topic0,
+                "topic1": topic1,
+                "topic2": topic2,
+                "topic3": topic3,
+                "cursor": cursor,
+            },
+            patience,
+        )
+
+    def watch_transfers(
+        self,
+        *,
+        chain: str,
+        addresses: Iterable[str] | None = None,
+        tokens: Iterable[str] | None = None,
+        cursor: str | None = None,
+        patience: float | None = None,
+    ) -> Watch[stream_pb2.WatchTransfersResponse]:
+        """Sends ERC-20 transfers from or to addresses, or of tokens, as their blocks come.
+
+        Use it to notice payments; transfers of blocks that are replaced are taken back.
+
+        Args:
+            chain: Chain slug, for example "ethereum".
+            addresses: Senders or receivers of the transfers, any of them.
+            tokens: Tokens whose transfers to send, any of them. Unset sends those of all tokens.
+            cursor: Where to go on: the cursor of the last event received. Unset begins with the blocks that
+                come.
+            patience: Seconds that a broken stream tries to go on; by default for as long as it is read.
+        """
+        return self._watch(
+            rpcs.STREAM_WATCH_TRANSFERS,
+            {"chain": chain, "addresses": addresses, "tokens": tokens, "cursor": cursor},
+            patience,
+        )
+
+    def watch_balances(
+        self,
+        *,
+        items: Iterable[stream_state_pb2.WatchBalancesItem | Mapping[str, Any]],
+        patience: float | None = None,
+    ) -> Watch[stream_state_pb2.WatchBalancesResponse]:
+        """Sends the balances of up to 50 accounts, chains mixed as wanted, then each one that changes.
+
+        Use it to keep a wallet current: a balance that a reorganisation undoes is sent as a new value.
+
+        Args:
+            items: The balances wanted, at most 50.
+            patience: Seconds that a broken stream tries to go on; by default for as long as it is read.
+        """
+        return self._watch(rpcs.STREAM_WATCH_BALANCES, {"items": items}, patience)
+
+    def watch_prices(
+        self,
+        *,
+        items: Iterable[stream_state_pb2.WatchPricesItem | Mapping[str, Any]],
+        patience: float | None = None,
+    ) -> Watch[stream_state_pb2.WatchPricesResponse]:
+        """Sends the prices of up to 50 tokens, then each one that changes. Use it for tickers.
+
+        Args:
+            items: The tokens wanted, at most 50.
+            patience: Seconds that a broken stream tries to go on; by default for as long as it is read.
+        """
+        return self._watch(rpcs.STREAM_WATCH_PRICES, {"items": items}, patience)
+
+    def watch_receipt(
+        self,
+        *,
+        chain: str,
+        hash: str,
+        confirmations: int | None = None,
+        patience: float | None = None,
+    ) -> Watch[stream_state_pb2.WatchReceiptResponse]:
+        """Sends how far a transaction is: waiting, in a block, confirmed.
+
+        Use it after sending one; the stream ends with the receipt of as many confirmations as wanted.
+
+        Args:
+            chain: Chain slug, for example "ethereum".
+            hash: Transaction hash in the chain's form. One that no node knows yet is waited for.
+            confirmations: Blocks that end the stream, the transaction's own counted. Unset means 1.
+            patience: Seconds that a broken stream tries to go on; by default for as long as it is read.
+        """
+        return self._watch(
+            rpcs.STREAM_WATCH_RECEIPT, {"chain": chain, "hash": hash, "confirmations": confirmations}, patience
+        )
+
+
 class Services:
     """Every service as an attribute."""
 
-    def __init__(self, ask: Calls) -> None:
+    def __init__(self, ask: Calls, watch: Watches) -> None:
         self.accounts = Accounts(ask)
         self.approvals = Approvals(ask)
         self.blocks = Blocks(ask)
@@ -2197,3 +2355,4 @@ class Services:
         self.transactions = Transactions(ask)
         self.usage = Usage(ask)
         self.yields = Yields(ask)
+        self.streams = Streams(watch)

@@ -28,7 +28,7 @@ from waypost.v1 import common_pb2 as waypost_dot_v1_dot_common__pb2
 from waypost.v1 import receipt_pb2 as waypost_dot_v1_dot_receipt__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dwaypost/v1/stream_state.proto\x12\nwaypost.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a waypost/options/v1/options.proto\x1a\x17waypost/v1/common.proto\x1a\x18waypost/v1/receipt.proto\"\xa5\x01\n\x14WatchBalancesRequest\x12\x8c\x01\n\x05items\x18\x01 \x03(\x0b\x32\x1d.waypost.v1.WatchBalancesItemB^\xf2\xba\xc9\xac\nX\x10\x01(2X\x01\x62P[{\"chain\": \"ethereum\", \"address\": \"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"}]\"\xce\x01\n\x11WatchBalancesItem\x12%\n\x05\x63hain\x18\x01 \x01(\tB\x16\xf2\xba\xc9\xac\n\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12K\n\x07\x61\x64\x64ress\x18\x02 \x01(\tB:\xf2\xba\xc9\xac\n4\x08\x02\x10\x01\x62,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"p\x01\x12\x45\n\x05token\x18\x03 \x01(\tB6\xf2\xba\xc9\xac\n0\x08\x02\x62,\"0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48\"\"\xbc\x01\n\x15WatchBalancesResponse\x12\x0c\n\x04item\x18\x01 \x01(\x05\x12\r\n\x05\x63hain\x18\x02 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x03 \x01(\t\x12\r\n\x05token\x18\x04 \x01(\t\x12\x34\n\x05value\x18\x05 \x01(\x0b\x32\x1a.waypost.v1.WatchedBalanceH\x00R\x07\x62\x61lance\x12%\n\x05\x65rror\x18\x06 \x01(\x0b\x32\x14.waypost.v1.RowErrorH\x00\x42\t\n\x07outcome\"\xac\x01\n\x0eWatchedBalance\x12\x18\n\x06\x61mount\x18\x01 \x01(\tB\x08\xf2\xba\xc9\xac\n\x02\x08\x08\x12\x15\n\x03raw\x18\x02 \x01(\tB\x08\xf2\xba\xc9\xac\n\x02\x08\t\x12\x1f\n\x08\x64\x65\x63imals\x18\x03 \x01(\x05\x42\x08\xf2\xba\xc9\xac\n\x02\x38\x01H\x00\x88\x01\x01\x12\x19\n\x0c\x62lock_number\x18\x04 \x01(\x03H\x01\x88\x01\x01\x12\x0f\n\x07stalled\x18\x05 \x01(\x08\x42\x0b\n\t_decimalsB\x0f\n\r_block_number\"v\n\x12WatchPricesRequest\x12`\n\x05items\x18\x01 \x03(\x0b\x32\x1b.waypost.v1.WatchPricesItemB4\xf2\xba\xc9\xac\n.\x10\x01(2X\x01\x62&[{\"symbol\": \"ETH\"}, {\"symbol\": \"BTC\"}]\"6\n\x0fWatchPricesItem\x12#\n\x06symbol\x18\x01 \x01(\tB\x13\xf2\xba\xc9\xac\n\r\x08\x0f\x10\x01\x62\x05\"ETH\"p\x01\"\x97\x01\n\x13WatchPricesResponse\x12\x0c\n\x04item\x18\x01 \x01(\x05\x12\x0e\n\x06symbol\x18\x02 \x01(\t\x12\x30\n\x05value\x18\x03 \x01(\x0b\x32\x18.waypost.v1.WatchedPriceH\x00R\x05price\x12%\n\x05\x65rror\x18\x04 \x01(\x0b\x32\x14.waypost.v1.RowErrorH\x00\x42\t\n\x07outcome\"{\n\x0cWatchedPrice\x12\x0b\n\x03usd\x18\x01 \x01(\x01\x12\x1a\n\x03\x65ur\x18\x02 \x01(\x01\x42\x08\xf2\xba\xc9\xac\n\x02\x38\x01H\x00\x88\x01\x01\x12:\n\x0clast_updated\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x08\xf2\xba\xc9\xac\n\x02\x08\rB\x06\n\x04_eur\"\x91\x02\n\x13WatchReceiptRequest\x12%\n\x05\x63hain\x18\x01 \x01(\tB\x16\xf2\xba\xc9\xac\n\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12\xa8\x01\n\x04hash\x18\x02 \x01(\tB\x99\x01\xf2\xba\xc9\xac\n\x92\x01\x08\x04\x10\x01\x62\x44\"0x56d68c3e307b08712da1ae76874321d6997983d8e81dea2aa126be5b8bc4050b\"p\x01zD\"0x5c504ed432cb51138bcf09aa5e8a410dd4a1e204ef84bfed1be16dfba1b22060\"\x12(\n\rconfirmations\x18\x03 \x01(\x05\x42\x11\xf2\xba\xc9\xac\n\x0b\x18\x01 \xe8\x07\x32\x01\x31\x62\x01\x31\"\xa3\x01\n\x14WatchReceiptResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x0c\n\x04hash\x18\x02 \x01(\t\x12<\n\x05value\x18\x03 \x01(\x0b\x32\x1e.waypost.v1.WatchedTransactionH\x00R\x0btransaction\x12%\n\x05\x65rror\x18\x04 \x01(\x0b\x32\x14.waypost.v1.RowErrorH\x00\x42\t\n\x07outcome\"\xe6\x01\n\x12WatchedTransaction\x12\'\n\x05state\x18\x01 \x01(\x0e\x32\x18.waypost.v1.ReceiptState\x12\x15\n\rconfirmations\x18\x02 \x01(\x05\x12\x19\n\x0c\x62lock_number\x18\x03 \x01(\x03H\x00\x88\x01\x01\x12\x17\n\nblock_hash\x18\x04 \x01(\tH\x01\x88\x01\x01\x12+\n\x07receipt\x18\x05 \x01(\x0b\x32\x1a.waypost.v1.WatchedReceipt\x12\x0f\n\x07stalled\x18\x06 \x01(\x08\x42\x0f\n\r_block_numberB\r\n\x0b_block_hash\"\xbd\x01\n\x0eWatchedReceipt\x12/\n\x03\x65vm\x18\x01 \x01(\x0b\x32\x16.waypost.v1.EvmReceiptB\x08\xf2\xba\xc9\xac\n\x02@\x01H\x00\x12\x39\n\x08starknet\x18\x02 \x01(\x0b\x32\x1b.waypost.v1.StarknetReceiptB\x08\xf2\xba\xc9\xac\n\x02@\x01H\x00\x12\x35\n\x06\x63osmos\x18\x03 \x01(\x0b\x32\x19.waypost.v1.CosmosReceiptB\x08\xf2\xba\xc9\xac\n\x02@\x01H\x00\x42\x08\n\x06\x66\x61mily*\xe3\x01\n\x0cReceiptState\x12\x1d\n\x19RECEIPT_STATE_UNSPECIFIED\x10\x00\x12*\n\x15RECEIPT_STATE_UNKNOWN\x10\x01\x1a\x0f\xfa\xba\xc9\xac\n\t\n\x07UNKNOWN\x12*\n\x15RECEIPT_STATE_PENDING\x10\x02\x1a\x0f\xfa\xba\xc9\xac\n\t\n\x07PENDING\x12,\n\x16RECEIPT_STATE_INCLUDED\x10\x03\x1a\x10\xfa\xba\xc9\xac\n\n\n\x08INCLUDED\x12.\n\x17RECEIPT_STATE_CONFIRMED\x10\x04\x1a\x11\xfa\xba\xc9\xac\n\x0b\n\tCONFIRMEDB\x9a\x01\n\x0e\x64\x65v.waypost.v1B\x10StreamStateProtoP\x01Z:github.com/waypost/waypost/clients/go/waypost/v1;waypostv1\xa2\x02\x03WPT\xaa\x02\nWaypost.V1\xba\x02\tWaypostV1\xca\x02\nWaypost\\V1\xea\x02\x0bWaypost::V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dwaypost/v1/stream_state.proto\x12\nwaypost.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a waypost/options/v1/options.proto\x1a\x17waypost/v1/common.proto\x1a\x18waypost/v1/receipt.proto\"\xdf\x01\n\x14WatchBalancesRequest\x12\xc6\x01\n\x05items\x18\x01 \x03(\x0b\x32\x1d.waypost.v1.WatchBalancesItemB\x97\x01\xf2\xba\xc9\xac\n\x90\x01\x10\x01(2X\x01\x62\x87\x01[{\"chain\": \"ethereum\", \"address\": \"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\", \"token\": \"0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48\"}]\"\xdd\x01\n\x11WatchBalancesItem\x12%\n\x05\x63hain\x18\x01 \x01(\tB\x16\xf2\xba\xc9\xac\n\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12K\n\x07\x61\x64\x64ress\x18\x02 \x01(\tB:\xf2\xba\xc9\xac\n4\x08\x02\x10\x01\x62,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"p\x01\x12J\n\x05token\x18\x03 \x01(\tB6\xf2\xba\xc9\xac\n0\x08\x02\x62,\"0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48\"H\x00\x88\x01\x01\x42\x08\n\x06_token\"\xbc\x01\n\x15WatchBalancesResponse\x12\x0c\n\x04item\x18\x01 \x01(\x05\x12\r\n\x05\x63hain\x18\x02 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x03 \x01(\t\x12\r\n\x05token\x18\x04 \x01(\t\x12\x34\n\x05value\x18\x05 \x01(\x0b\x32\x1a.waypost.v1.WatchedBalanceH\x00R\x07\x62\x61lance\x12%\n\x05\x65rror\x18\x06 \x01(\x0b\x32\x14.waypost.v1.RowErrorH\x00\x42\t\n\x07outcome\"\xac\x01\n\x0eWatchedBalance\x12\x18\n\x06\x61mount\x18\x01 \x01(\tB\x08\xf2\xba\xc9\xac\n\x02\x08\x08\x12\x15\n\x03raw\x18\x02 \x01(\tB\x08\xf2\xba\xc9\xac\n\x02\x08\t\x12\x1f\n\x08\x64\x65\x63imals\x18\x03 \x01(\x05\x42\x08\xf2\xba\xc9\xac\n\x02\x38\x01H\x00\x88\x01\x01\x12\x19\n\x0c\x62lock_number\x18\x04 \x01(\x03H\x01\x88\x01\x01\x12\x0f\n\x07stalled\x18\x05 \x01(\x08\x42\x0b\n\t_decimalsB\x0f\n\r_block_number\"v\n\x12WatchPricesRequest\x12`\n\x05items\x18\x01 \x03(\x0b\x32\x1b.waypost.v1.WatchPricesItemB4\xf2\xba\xc9\xac\n.\x10\x01(2X\x01\x62&[{\"symbol\": \"ETH\"}, {\"symbol\": \"BTC\"}]\"6\n\x0fWatchPricesItem\x12#\n\x06symbol\x18\x01 \x01(\tB\x13\xf2\xba\xc9\xac\n\r\x08\x0f\x10\x01\x62\x05\"ETH\"p\x01\"\x97\x01\n\x13WatchPricesResponse\x12\x0c\n\x04item\x18\x01 \x01(\x05\x12\x0e\n\x06symbol\x18\x02 \x01(\t\x12\x30\n\x05value\x18\x03 \x01(\x0b\x32\x18.waypost.v1.WatchedPriceH\x00R\x05price\x12%\n\x05\x65rror\x18\x04 \x01(\x0b\x32\x14.waypost.v1.RowErrorH\x00\x42\t\n\x07outcome\"{\n\x0cWatchedPrice\x12\x0b\n\x03usd\x18\x01 \x01(\x01\x12\x1a\n\x03\x65ur\x18\x02 \x01(\x01\x42\x08\xf2\xba\xc9\xac\n\x02\x38\x01H\x00\x88\x01\x01\x12:\n\x0clast_updated\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x08\xf2\xba\xc9\xac\n\x02\x08\rB\x06\n\x04_eur\"\xa8\x02\n\x13WatchReceiptRequest\x12%\n\x05\x63hain\x18\x01 \x01(\tB\x16\xf2\xba\xc9\xac\n\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12\xa8\x01\n\x04hash\x18\x02 \x01(\tB\x99\x01\xf2\xba\xc9\xac\n\x92\x01\x08\x04\x10\x01\x62\x44\"0x56d68c3e307b08712da1ae76874321d6997983d8e81dea2aa126be5b8bc4050b\"p\x01zD\"0x5c504ed432cb51138bcf09aa5e8a410dd4a1e204ef84bfed1be16dfba1b22060\"\x12-\n\rconfirmations\x18\x03 \x01(\x05\x42\x11\xf2\xba\xc9\xac\n\x0b\x18\x01 \xe8\x07\x32\x01\x31\x62\x01\x31H\x00\x88\x01\x01\x42\x10\n\x0e_confirmations\"\xa3\x01\n\x14WatchReceiptResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x0c\n\x04hash\x18\x02 \x01(\t\x12<\n\x05value\x18\x03 \x01(\x0b\x32\x1e.waypost.v1.WatchedTransactionH\x00R\x0btransaction\x12%\n\x05\x65rror\x18\x04 \x01(\x0b\x32\x14.waypost.v1.RowErrorH\x00\x42\t\n\x07outcome\"\xe6\x01\n\x12WatchedTransaction\x12\'\n\x05state\x18\x01 \x01(\x0e\x32\x18.waypost.v1.ReceiptState\x12\x15\n\rconfirmations\x18\x02 \x01(\x05\x12\x19\n\x0c\x62lock_number\x18\x03 \x01(\x03H\x00\x88\x01\x01\x12\x17\n\nblock_hash\x18\x04 \x01(\tH\x01\x88\x01\x01\x12+\n\x07receipt\x18\x05 \x01(\x0b\x32\x1a.waypost.v1.WatchedReceipt\x12\x0f\n\x07stalled\x18\x06 \x01(\x08\x42\x0f\n\r_block_numberB\r\n\x0b_block_hash\"\xbd\x01\n\x0eWatchedReceipt\x12/\n\x03\x65vm\x18\x01 \x01(\x0b\x32\x16.waypost.v1.EvmReceiptB\x08\xf2\xba\xc9\xac\n\x02@\x01H\x00\x12\x39\n\x08starknet\x18\x02 \x01(\x0b\x32\x1b.waypost.v1.StarknetReceiptB\x08\xf2\xba\xc9\xac\n\x02@\x01H\x00\x12\x35\n\x06\x63osmos\x18\x03 \x01(\x0b\x32\x19.waypost.v1.CosmosReceiptB\x08\xf2\xba\xc9\xac\n\x02@\x01H\x00\x42\x08\n\x06\x66\x61mily*\xe3\x01\n\x0cReceiptState\x12\x1d\n\x19RECEIPT_STATE_UNSPECIFIED\x10\x00\x12*\n\x15RECEIPT_STATE_UNKNOWN\x10\x01\x1a\x0f\xfa\xba\xc9\xac\n\t\n\x07UNKNOWN\x12*\n\x15RECEIPT_STATE_PENDING\x10\x02\x1a\x0f\xfa\xba\xc9\xac\n\t\n\x07PENDING\x12,\n\x16RECEIPT_STATE_INCLUDED\x10\x03\x1a\x10\xfa\xba\xc9\xac\n\n\n\x08INCLUDED\x12.\n\x17RECEIPT_STATE_CONFIRMED\x10\x04\x1a\x11\xfa\xba\xc9\xac\n\x0b\n\tCONFIRMEDB\x9a\x01\n\x0e\x64\x65v.waypost.v1B\x10StreamStateProtoP\x01Z:github.com/waypost/waypost/clients/go/waypost/v1;waypostv1\xa2\x02\x03WPT\xaa\x02\nWaypost.V1\xba\x02\tWaypostV1\xca\x02\nWaypost\\V1\xea\x02\x0bWaypost::V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -45,7 +45,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RECEIPTSTATE'].values_by_name["RECEIPT_STATE_CONFIRMED"]._loaded_options = None
   _globals['_RECEIPTSTATE'].values_by_name["RECEIPT_STATE_CONFIRMED"]._serialized_options = b'\372\272\311\254\n\013\n\tCONFIRMED'
   _globals['_WATCHBALANCESREQUEST'].fields_by_name['items']._loaded_options = None
-  _globals['_WATCHBALANCESREQUEST'].fields_by_name['items']._serialized_options = b'\362\272\311\254\nX\020\001(2X\001bP[{\"chain\": \"ethereum\", \"address\": \"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"}]'
+  _globals['_WATCHBALANCESREQUEST'].fields_by_name['items']._serialized_options = b'\362\272\311\254\n\220\001\020\001(2X\001b\207\001[{\"chain\": \"ethereum\", \"address\": \"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\", \"token\": \"0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48\"}]'
   _globals['_WATCHBALANCESITEM'].fields_by_name['chain']._loaded_options = None
   _globals['_WATCHBALANCESITEM'].fields_by_name['chain']._serialized_options = b'\362\272\311\254\n\020\010\001\020\001b\n\"ethereum\"'
   _globals['_WATCHBALANCESITEM'].fields_by_name['address']._loaded_options = None
@@ -78,30 +78,30 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_WATCHEDRECEIPT'].fields_by_name['starknet']._serialized_options = b'\362\272\311\254\n\002@\001'
   _globals['_WATCHEDRECEIPT'].fields_by_name['cosmos']._loaded_options = None
   _globals['_WATCHEDRECEIPT'].fields_by_name['cosmos']._serialized_options = b'\362\272\311\254\n\002@\001'
-  _globals['_RECEIPTSTATE']._serialized_start=2229
-  _globals['_RECEIPTSTATE']._serialized_end=2456
+  _globals['_RECEIPTSTATE']._serialized_start=2325
+  _globals['_RECEIPTSTATE']._serialized_end=2552
   _globals['_WATCHBALANCESREQUEST']._serialized_start=164
-  _globals['_WATCHBALANCESREQUEST']._serialized_end=329
-  _globals['_WATCHBALANCESITEM']._serialized_start=332
-  _globals['_WATCHBALANCESITEM']._serialized_end=538
-  _globals['_WATCHBALANCESRESPONSE']._serialized_start=541
-  _globals['_WATCHBALANCESRESPONSE']._serialized_end=729
-  _globals['_WATCHEDBALANCE']._serialized_start=732
-  _globals['_WATCHEDBALANCE']._serialized_end=904
-  _globals['_WATCHPRICESREQUEST']._serialized_start=906
-  _globals['_WATCHPRICESREQUEST']._serialized_end=1024
-  _globals['_WATCHPRICESITEM']._serialized_start=1026
-  _globals['_WATCHPRICESITEM']._serialized_end=1080
-  _globals['_WATCHPRICESRESPONSE']._serialized_start=1083
-  _globals['_WATCHPRICESRESPONSE']._serialized_end=1234
-  _globals['_WATCHEDPRICE']._serialized_start=1236
-  _globals['_WATCHEDPRICE']._serialized_end=1359
-  _globals['_WATCHRECEIPTREQUEST']._serialized_start=1362
-  _globals['_WATCHRECEIPTREQUEST']._serialized_end=1635
-  _globals['_WATCHRECEIPTRESPONSE']._serialized_start=1638
-  _globals['_WATCHRECEIPTRESPONSE']._serialized_end=1801
-  _globals['_WATCHEDTRANSACTION']._serialized_start=1804
-  _globals['_WATCHEDTRANSACTION']._serialized_end=2034
-  _globals['_WATCHEDRECEIPT']._serialized_start=2037
-  _globals['_WATCHEDRECEIPT']._serialized_end=2226
+  _globals['_WATCHBALANCESREQUEST']._serialized_end=387
+  _globals['_WATCHBALANCESITEM']._serialized_start=390
+  _globals['_WATCHBALANCESITEM']._serialized_end=611
+  _globals['_WATCHBALANCESRESPONSE']._serialized_start=614
+  _globals['_WATCHBALANCESRESPONSE']._serialized_end=802
+  _globals['_WATCHEDBALANCE']._serialized_start=805
+  _globals['_WATCHEDBALANCE']._serialized_end=977
+  _globals['_WATCHPRICESREQUEST']._serialized_start=979
+  _globals['_WATCHPRICESREQUEST']._serialized_end=1097
+  _globals['_WATCHPRICESITEM']._serialized_start=1099
+  _globals['_WATCHPRICESITEM']._serialized_end=1153
+  _globals['_WATCHPRICESRESPONSE']._serialized_start=1156
+  _globals['_WATCHPRICESRESPONSE']._serialized_end=1307
+  _globals['_WATCHEDPRICE']._serialized_start=1309
+  _globals['_WATCHEDPRICE']._serialized_end=1432
+  _globals['_WATCHRECEIPTREQUEST']._serialized_start=1435
+  _globals['_WATCHRECEIPTREQUEST']._serialized_end=1731
+  _globals['_WATCHRECEIPTRESPONSE']._serialized_start=1734
+  _globals['_WATCHRECEIPTRESPONSE']._serialized_end=1897
+  _globals['_WATCHEDTRANSACTION']._serialized_start=1900
+  _globals['_WATCHEDTRANSACTION']._serialized_end=2130
+  _globals['_WATCHEDRECEIPT']._serialized_start=2133
+  _globals['_WATCHEDRECEIPT']._serialized_end=2322
 # @@protoc_insertion_point(module_scope)

@@ -23,6 +23,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 
 /**
@@ -48,7 +49,8 @@ public final class Waypost {
     /**
      * Returns a channel to the gateway at {@code target}, {@code host:port}, whose calls carry the key: over TLS, in
      * plaintext to this machine. Where the gateway cannot answer at the moment, calls are sent again as its service
-     * config says, with the deadlines of that where they have none.
+     * config says, with the deadlines of that where they have none. Streams have no deadline, and who reads one opens it
+     * again, at the cursor of the last event.
      */
     public static ManagedChannel connect(String target, String key) {
         String host = target.substring(0, Math.max(0, target.lastIndexOf(':')));
@@ -62,6 +64,9 @@ public final class Waypost {
                 .maxInboundMessageSize(LARGEST_ANSWER)
                 .defaultServiceConfig(serviceConfig())
                 .enableRetry()
+                // A stream whose connection is gone without a word ends.
+                .keepAliveTime(45, TimeUnit.SECONDS)
+                .keepAliveTimeout(15, TimeUnit.SECONDS)
                 .intercept(new Authorisation(key))
                 .build();
     }

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.waypost.v1.*;
+import io.grpc.Context;
 import io.grpc.ManagedChannel;
 import io.grpc.ManagedChannelBuilder;
 import io.grpc.Metadata;
@@ -103,6 +104,41 @@ class GatewayTest {
         }
         assertEquals(number("WAYPOST_LOGS_COUNT"), seen.size());
         assertTrue(pages > 1);
+    }
+
+    @Test
+    void followsAChainAndGoesOnAtACursor() {
+        var first = nextBlock("");
+        var second = nextBlock(first.getCursor());
+        assertEquals(first.getBlock().getHash(), second.getBlock().getParentHash());
+    }
+
+    /** Returns the next block that comes after the cursor's. */
+    private WatchBlocksResponse nextBlock(String cursor) {
+        var request = WatchBlocksRequest.newBuilder().setChain("base").setCursor(cursor).build();
+        try (var ending = Context.current().withCancellation()) {
+            return ending.wrap(() -> {
+                var streams = StreamServiceGrpc.newBlockingStub(channel).withDeadlineAfter(Duration.ofSeconds(30));
+                var events = streams.watchBlocks(request);
+                while (true) {
+                    var event = Waypost.call(0, events::next);
+                    if (event.getKind() == EventKind.EVENT_KIND_ADDED && !event.getCursor().equals(cursor)) {
+                        return event;
+                    }
+                }
+            }).call();
+        } catch (Exception failure) {
+            throw new AssertionError(failure);
+        }
+    }
+
+    @Test
+    void streamsFailWithReasonAndField() {
+        var request = WatchBlocksRequest.newBuilder().setChain("ethereum").setCursor("none").build();
+        var events = StreamServiceGrpc.newBlockingStub(channel).watchBlocks(request);
+        var failure = assertThrows(WaypostException.class, () -> Waypost.call(0, events::next));
+        assertEquals(Reason.REASON_INVALID_ARGUMENT, failure.getReason());
+        assertEquals("cursor", failure.getField().orElseThrow());
     }
 
     @Test
