@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import statistics
 import time
 from collections import deque
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -126,6 +127,10 @@ async def measure_subscribers(world: World) -> Result:
     figures = {}
     async with _stand(world) as (devnet, served, session), AsyncExitStack() as stack:
         node = devnet.nodes[PUSHED]
+
+        async def mine() -> None:
+            await node.call("anvil_mine", hex(EVENTS))
+
         for kind, name in names.items():
             port = free_port()
             command = ("-m", "bench.bare_streams", kind, str(port))
@@ -135,13 +140,13 @@ async def measure_subscribers(world: World) -> Result:
             opened = _grpc if kind == "grpc" else _sockets
             ours, theirs = Arrivals(), Arrivals()
             url = f"http://127.0.0.1:{port}/"
+            alone = Arrivals()
+            async with opened(served, PUSHED, 1, alone, session=session):
+                lone = [(await _round(served, alone, mine, 1))[0] for _ in range(ROUNDS)]
             async with (
                 opened(served, PUSHED, SUBSCRIBERS, ours, session=session),
                 opened(bare, PUSHED, SUBSCRIBERS, theirs, session=session, bare=url),
             ):
-
-                async def mine() -> None:
-                    await node.call("anvil_mine", hex(EVENTS))
 
                 async def go(port: int = port, kind: str = kind, url: str = url) -> None:
                     await _give_word(session, kind, port, url)
@@ -150,6 +155,13 @@ async def measure_subscribers(world: World) -> Result:
                     found.append((await _round(bare, theirs, go), await _round(served, ours, mine)))
             del found[0]
             figures[name] = spread([other[0] / own[0] for other, own in found])
+            # What blocks cost that one reader alone has as well: they are read of the node and made into events.
+            made = statistics.median(lone)
+            further = [(own[0] * SUBSCRIBERS - made) / (SUBSCRIBERS - 1) for _, own in found]
+            figures[f"{name}, each further reader"] = spread(
+                [other[0] / cost for (other, _), cost in zip(found, further, strict=True)]
+            )
+            figures[f"{kind}, one reader, {MICROSECONDS} an event"] = spread(lone)
             figures[f"{kind}, {MICROSECONDS} an event"] = spread([own[0] for _, own in found])
             figures[f"{kind}, bare, {MICROSECONDS} an event"] = spread([other[0] for other, _ in found])
             figures[f"{kind}, events a second"] = spread([own[1] for _, own in found])
@@ -200,9 +212,9 @@ async def _stand(world: World) -> AsyncIterator[tuple[Devnet, Gateway, aiohttp.C
         yield devnet, served, session
 
 
-async def _round(served: Gateway, arrivals: Arrivals, go: Go) -> tuple[float, float]:
-    """Have every subscriber sent `EVENTS`; return microseconds of processor time an event, and events a second."""
-    count, processes = SUBSCRIBERS * EVENTS, served.processes()
+async def _round(served: Gateway, arrivals: Arrivals, go: Go, readers: int = SUBSCRIBERS) -> tuple[float, float]:
+    """Have every reader sent `EVENTS`; return microseconds of processor time an event, and events a second."""
+    count, processes = readers * EVENTS, served.processes()
     before, began, wanted = processor_seconds(processes), time.perf_counter(), arrivals.count + count
     await go()
     ended = await arrivals.reach(wanted)

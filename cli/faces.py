@@ -19,6 +19,7 @@ from runtime.config_errors import ConfigError
 from runtime.exposition import figures_socket, serve_figures, start_metrics
 from runtime.handshakes import TlsSite
 from runtime.heap import settle_heap
+from runtime.listening import ask_for_descriptors
 from runtime.logs import get_logger
 from runtime.metrics import set_build
 from runtime.renewal import WatchedCertificate
@@ -152,6 +153,9 @@ async def open_http(
 ) -> Runner:
     """Open the JSON-RPC face for as long as the stack. Raises ConfigError for an address that cannot be had."""
     http = settings.http
+    most, wanted = ask_for_descriptors(), max(http.max_connections, http.max_sockets)
+    if most < wanted:
+        _log.warning("few file descriptors: raise the hard limit (ulimit -Hn, LimitNOFILE)", limit=most, wanted=wanted)
     app = create_app(
         channel,
         http,

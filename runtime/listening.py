@@ -79,18 +79,20 @@ def sockets_at(port: int) -> Iterator[tuple[socket.socket, bool]]:
 MOST_DESCRIPTORS = 1 << 16
 
 
-def ask_for_descriptors() -> None:
-    """Let this process have 65,536 files open, or as many as its system allows it to ask for.
+def ask_for_descriptors() -> int:
+    """Let this process have 65,536 files open, or as many as its system allows it to ask for; return how many.
 
     Connections are files, and the usual limit of 1,024 is for programs that cannot count further (select).
     """
     if sys.platform == "win32":
-        return
+        return MOST_DESCRIPTORS
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, MOST_DESCRIPTORS)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         with suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            return wanted
+    return MOST_DESCRIPTORS if soft == resource.RLIM_INFINITY else soft
 
 
 _IPV6_PREFIX = 64

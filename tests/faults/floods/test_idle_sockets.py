@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -36,18 +37,19 @@ HEALTH = {"jsonrpc": "2.0", "id": 1, "method": "getHealth", "params": {}}
 class Served:
     """A gateway in a process of its own, with little room for descriptors unless it asks for more."""
 
-    def __init__(self, url: str, process: psutil.Process) -> None:
+    def __init__(self, url: str, process: psutil.Process, log: Path) -> None:
         self.url = url
         self.process = process
+        self.log = log
 
     @property
     def port(self) -> int:
         return int(self.url.rpartition(":")[2])
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    folder = tmp_path_factory.mktemp("served")
+@contextlib.contextmanager
+def serve(folder: Path, limit: str) -> Iterator[Served]:
+    """Run a gateway under a limit of descriptors, which `ulimit` sets."""
     config, port = folder / "waypost.toml", free_port()
     config.write_text(
         f'profile = "devnet"\n[storage]\nurl = "sqlite:///{folder / "waypost.db"}"\n'
@@ -55,12 +57,12 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         f"[grpc]\nport = {free_port()}\n[chains.ethereum]\n"
         f'endpoints = [{{ label = "none", url = "http://127.0.0.1:{free_port()}" }}]\n'
     )
-    command = f'ulimit -Sn {SOFT_LIMIT}; exec "$@"'
+    command = f'ulimit {limit}; exec "$@"'
     serve = [sys.executable, "-P", "-m", "cli", "serve", "--config", str(config)]
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(["/bin/sh", "-c", command, "sh", *serve], cwd=ROOT, stdout=log, stderr=log)
     try:
-        yield Served(f"http://127.0.0.1:{port}", psutil.Process(process.pid))
+        yield Served(f"http://127.0.0.1:{port}", psutil.Process(process.pid), folder / "log")
     finally:
         process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -76,15 +78,35 @@ async def ask(session: aiohttp.ClientSession, url: str) -> Any:
         return await response.json()
 
 
-@pytest.mark.timeout(600 if FULL else 300)
-async def test_idle_sockets_take_little_and_callers_are_served(served: Served) -> None:
+async def wait_for(served: Served, session: aiohttp.ClientSession) -> None:
+    """Return once it answers."""
+    async with asyncio.timeout(60):
+        while True:
+            with contextlib.suppress(aiohttp.ClientError):
+                assert "result" in await ask(session, served.url)
+                return
+            await asyncio.sleep(0.1)
+
+
+async def test_a_limit_that_is_too_low_is_logged(tmp_path: Path) -> None:
     async with aiohttp.ClientSession() as session:
-        async with asyncio.timeout(60):
-            while True:
-                with contextlib.suppress(aiohttp.ClientError):
-                    assert "result" in await ask(session, served.url)
-                    break
-                await asyncio.sleep(0.1)
+        with serve(tmp_path, "-n 500") as served:
+            await wait_for(served, session)
+            lines = [line for line in served.log.read_text().splitlines() if "few file descriptors" in line]
+    assert len(lines) == 1
+    assert (json.loads(lines[0])["limit"], json.loads(lines[0])["wanted"]) == (500, 20_000)
+
+
+@pytest.mark.timeout(600 if FULL else 300)
+async def test_idle_sockets_take_little_and_callers_are_served(tmp_path: Path) -> None:
+    with serve(tmp_path, f"-Sn {SOFT_LIMIT}") as served:
+        await stand(served)
+
+
+async def stand(served: Served) -> None:
+    """Open the sockets, with good calls while they are opened and beside them."""
+    async with aiohttp.ClientSession() as session:
+        await wait_for(served, session)
         before = served.process.memory_info().rss
         crowd = [
             await asyncio.create_subprocess_exec(
