@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 from contextlib import asynccontextmanager
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from cosmpy.protos.cosmos.bank.v1beta1.tx_pb2 import MsgSend
@@ -27,7 +26,7 @@ HUB = CHAINS["cosmoshub"]
 
 def settings_of(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
     """Return the settings of a local chain."""
-    return {"endpoints": [asdict(one) for one in endpoints], "mines_at_will": True}
+    return {"endpoints": [one.settings() for one in endpoints], "mines_at_will": True}
 
 
 class Hub:
