@@ -7,7 +7,7 @@ import socket
 import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from time import time
@@ -59,8 +59,10 @@ class Node(BaseHTTPRequestHandler):
         self.send_response_only(code)
         self.send_header("Date", formatdate(time() + self.ahead, usegmt=True))
         self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+        # Who was asked beside another endpoint may not be listened to any more.
+        with suppress(ConnectionError):
+            self.end_headers()
+            self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
         pass
