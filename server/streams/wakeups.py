@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 MOST_UNTRUE = 3
 """Untrue announcements in a row after which an endpoint is not listened to for a while."""
 
+PUSHED_PAUSE = 1.5
+"""Pauses between two looks while blocks are announced: a reorganisation that no node announces is noticed within two
+block times."""
 LONGEST_PUSHED_PAUSE = 15.0
 """Seconds between two looks at most, whoever announces blocks: local chains stand still when nothing is asked of them
 for 20 s."""
@@ -25,8 +28,8 @@ for 20 s."""
 class Wakeups:
     """The looks at one chain. `pause` is between two of them while nothing is announced, in seconds.
 
-    While a node announces blocks looks are further apart, by half the time after which its silence would count: an
-    announcement that is lost, or never made, delays a block by that much. An endpoint whose announcements turn out to
+    While a node announces blocks looks are further apart, so that they come when an announcement is late: one that is
+    lost, or never made, delays a block by that much. An endpoint whose announcements turn out to
     be untrue three times in a row is not listened to for one pause. `is_known` tells whether a block is on the believed
     chain.
     """
@@ -34,7 +37,7 @@ class Wakeups:
     def __init__(self, pushes: Pushes | None, pause: float, is_known: Callable[[int, str], bool]) -> None:
         self._pushes = pushes
         self._pause = pause
-        self._pushed_pause = pause if pushes is None else max(pause, min(pushes.silence / 2, LONGEST_PUSHED_PAUSE))
+        self._pushed_pause = min(PUSHED_PAUSE * pause, LONGEST_PUSHED_PAUSE)
         self._is_known = is_known
         self._woken = asyncio.Event()
         self._announced: Announcement | None = None
