@@ -21,6 +21,19 @@ const TYPES = {
 const INVALID_ADDRESS_OR_KEY = -5;
 const INVALID_PARAMETER = -8;
 const METHOD_NOT_FOUND = -32601;
+// Names of parameters in their order, where several are accepted with a bar between.
+const PARAMETERS = {
+  getblock: ['blockhash', 'verbosity|verbose'],
+  getblockhash: ['height'],
+  getblockheader: ['blockhash', 'verbose'],
+  getmempoolentry: ['txid'],
+  getrawtransaction: ['txid', 'verbosity|verbose', 'blockhash'],
+  gettxout: ['txid', 'n', 'include_mempool'],
+  decoderawtransaction: ['hexstring', 'iswitness'],
+  decodescript: ['hexstring'],
+  validateaddress: ['address'],
+  estimatesmartfee: ['conf_target', 'estimate_mode']
+};
 const AMOUNT = /"btc:(-?[0-9.]+)"/g;
 
 class CoreError extends Error {
@@ -28,6 +41,19 @@ class CoreError extends Error {
     super(message);
     this.code = code;
   }
+}
+
+// The parameters of a call by name, by position; bcoin takes no names.
+function positions(method, named) {
+  const names = PARAMETERS[method] || [];
+  for (const name of Object.keys(named)) {
+    if (!names.some(alternatives => alternatives.split('|').includes(name)))
+      throw new CoreError(INVALID_PARAMETER, `Unknown named parameter ${name}`);
+  }
+  const values = names.map(alternatives => alternatives.split('|').map(name => named[name]).find(value => value !== undefined));
+  while (values.length && values[values.length - 1] === undefined)
+    values.pop();
+  return values;
 }
 
 class Core {
@@ -79,7 +105,8 @@ class Core {
     }
   }
 
-  async call(method, params) {
+  async call(method, asked) {
+    const params = Array.isArray(asked) ? asked : positions(method, asked);
     if (Object.hasOwn(this.methods, method))
       return this.methods[method](params);
     const { result, error } = await this.node.rpc.call({ method, params });

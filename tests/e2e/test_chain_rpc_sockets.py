@@ -12,6 +12,7 @@ from devnet import known
 from devnet.evm.calls import encode_call
 from devnet.evm.world import load_world
 from tests.e2e.gateway import KEY
+from tests.server.rpc.conftest import unchanged
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -114,10 +115,9 @@ async def transfer(node: Any, amount: int = 1) -> str:
 
 
 async def test_logs_are_the_nodes_own(gateway: RunningGateway, devnet: Devnet) -> None:
-    node = devnet.nodes["ethereum"]
     topics = ["0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"]
     receiver = "0x" + known.PROBER[2:].rjust(64, "0").lower()
-    async with connected(gateway) as client:
+    async with unchanged(devnet, "ethereum") as node, connected(gateway) as client:
         wanted = {"address": TOKEN.lower(), "topics": [topics, None, receiver]}
         name = (await client.call("eth_subscribe", "logs", wanted))["result"]
         # Of four topics, which no such log has; and of another contract.

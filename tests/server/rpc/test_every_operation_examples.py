@@ -23,15 +23,16 @@ from grpc_reflection.v1alpha.reflection_pb2 import ServerReflectionRequest as Re
 
 from cli.__main__ import main
 from devnet.ports import free_port
-from runtime.operations import Operation, load_operations, member
+from runtime.operations import Operation, load_operations, load_watches, member
 from runtime.settings import Settings
 from server.apis.endpoints import source_endpoints
 from server.chains.facts import load_facts
-from tests.e2e.gateway import RunningGateway, run_gateway_on
+from tests.e2e.gateway import KEY, RunningGateway, run_gateway_on
 from tests.e2e.questions.question import Question
 from tests.each import each
 from tests.server.rpc.every import fields_of, params_of
 from tests.server.upstream.http.routes import Authority
+from transcoder.openrpc import SUBSCRIBE
 from transcoder.params import parameters_reader
 
 if TYPE_CHECKING:
@@ -141,14 +142,28 @@ async def test_every_pairing_of_the_documents_answers_by_name_and_by_position(fa
     methods = await documented(faces, path)
     pairings = [(name, pairing) for name, method in methods.items() for pairing in method.get("examples", ())]
     known = {name for operation in WORKING for name in (operation.name, *operation.aliases)} - {"svc_*"}
-    assert {name for name, _ in pairings} == (known if path == "/openrpc.json" else {READ})
+    assert {name for name, _ in pairings} == (known | {SUBSCRIBE} if path == "/openrpc.json" else {READ})
     for name, pairing in pairings:
         values = {one["name"]: one["value"] for one in pairing["params"]}
         by_position = [] if methods[name]["paramStructure"] == "by-name" else [list(values.values())]
         for params in (values, *by_position):
-            answer = await faces.ask(name, params)
+            answer = await (subscribed(faces, params) if name == SUBSCRIBE else faces.ask(name, params))
             assert "result" in answer, (name, params, answer["error"])
             assert failed_rows(answer) == [], (name, params)
+
+
+async def subscribed(faces: RunningGateway, params: Any) -> Any:
+    async with faces.session.ws_connect(f"{faces.http}/{KEY}/v1/ws") as socket:
+        await socket.send_json({"jsonrpc": "2.0", "id": 1, "method": SUBSCRIBE, "params": params})
+        return await socket.receive_json(timeout=30)
+
+
+async def test_every_watch_of_the_document_is_subscribed_to_by_its_example(faces: RunningGateway) -> None:
+    watches = (await documented(faces))[SUBSCRIBE]["x-watches"]
+    assert watches.keys() == {watch.name for watch in load_watches() if watch.available}
+    for name, watch in watches.items():
+        answer = await subscribed(faces, {"watch": name, "params": watch["example"]})
+        assert "result" in answer, (name, answer)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -223,8 +238,14 @@ async def test_a_curl_line_answers(faces: RunningGateway, line: str) -> None:
     # What curl says of a body where nobody says otherwise.
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
     headers |= dict(words[place + 1].split(": ", 1) for place, word in enumerate(words) if word == "-H")
-    body = words[words.index("-d") + 1]
     path = "/" + url.split(":8080/", 1)[1]
+    if "-N" in words:
+        async with faces.session.get(faces.http + path, headers={}) as stream:
+            assert (stream.status, stream.content_type) == (200, "text/event-stream")
+            assert await stream.content.readuntil(b"\n\n") == b"retry: 1000\n\n"
+            assert (await stream.content.readuntil(b"\n\n")).startswith(b"event: ")
+        return
+    body = words[words.index("-d") + 1]
     async with faces.session.post(faces.http + path, data=body.encode(), headers=headers) as got:
         answer = await got.json()
     assert "result" in answer, answer

@@ -130,8 +130,11 @@ async def test_callers_own_calls(driver: Operations, node: BitcoinNode, http: ai
     assert raw["blockhash"] == known.PAYMENTS_HASH
     with pytest.raises(NotFound):
         await driver.pass_call("getblock", f'["{"ab" * 32}"]'.encode(), ReadView())
-    with pytest.raises(InvalidArgument):
-        await driver.pass_call("getblock", b'["00"]', ReadView())
+    named = f'{{"verbosity": 2, "blockhash": "{known.PAYMENTS_HASH}"}}'.encode()
+    assert await driver.pass_call("getblock", named, ReadView()) == answer
+    for malformed in (b'["00"]', b'{"blockhash": "00"}'):
+        with pytest.raises(InvalidArgument):
+            await driver.pass_call("getblock", malformed, ReadView())
 
 
 @pytest.mark.parametrize(
@@ -142,7 +145,7 @@ async def test_callers_own_calls(driver: Operations, node: BitcoinNode, http: ai
         ("stop", None, "method"),
         ("getblock", b'["00", 3]', "params"),
         ("getblockcount", b"[1]", "params"),
-        ("getblock", b'{"blockhash": "00"}', "params"),
+        ("getblock", b'{"hash": "00"}', "params"),
     ],
 )
 async def test_calls_that_are_not_passed_on(
