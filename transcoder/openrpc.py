@@ -167,7 +167,10 @@ def _socket_methods(watches: Sequence[Operation], schemas: Schemas) -> list[Docu
     for watch in watches:
         summary, rest = summary_of(watch, schemas)
         request = watch.request.DESCRIPTOR
-        example = {field.json: schemas.example(field) for field in fields_of(request) if field.options.required}
+        shown = [field for field in fields_of(request) if field.options.example]
+        # What is needed, and the first parameter that narrows: one of several may be needed.
+        chosen = [field for field in shown if field.options.required] + [f for f in shown if not f.options.required][:1]
+        example = {field.json: schemas.example(field) for field in chosen}
         params = titled({"description": f"Of {watch.name}.", **schemas.item(request)}, f"ParamsOf{pascal(watch.name)}")
         forms.append(params)
         described[watch.name] = {

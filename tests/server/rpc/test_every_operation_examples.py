@@ -149,7 +149,7 @@ async def test_every_pairing_of_the_documents_answers_by_name_and_by_position(fa
         for params in (values, *by_position):
             answer = await (subscribed(faces, params) if name == SUBSCRIBE else faces.ask(name, params))
             assert "result" in answer, (name, params, answer["error"])
-            assert failed_rows(answer) == [], (name, params)
+            assert name == SUBSCRIBE or failed_rows(answer) == [], (name, params)
 
 
 async def subscribed(faces: RunningGateway, params: Any) -> Any:
