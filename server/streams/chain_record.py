@@ -56,7 +56,7 @@ class Block:
 
 
 class ChainRecord:
-    """The believed chain, lowest block first. Blocks are told apart by identity: each is kept once."""
+    """The believed chain, lowest block first. Blocks are compared by identity: each is kept once."""
 
     def __init__(self, most_blocks: int = MOST_BLOCKS) -> None:
         self._blocks: list[Block] = []
@@ -102,7 +102,7 @@ class ChainRecord:
         self._append(links)
         if len(self._blocks) > self._most_blocks + _SLACK:
             del self._blocks[: len(self._blocks) - self._most_blocks]
-            # What nobody stands on any more can be freed.
+            # What no reader stands on any more can be freed.
             self._blocks[0].parent = None
 
     def prepend(self, links: Sequence[Link]) -> None:

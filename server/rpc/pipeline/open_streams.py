@@ -180,7 +180,7 @@ class OpenStreams:
         self._of_demo += is_demo
         add_open_streams(method.name, 1)
         if self._looking is None:
-            # In no call's context: what it reads is nobody's.
+            # In no call's context: what it reads is for no caller.
             self._looking = asyncio.get_running_loop().create_task(self._look_on(), context=Context())
         try:
             yield stream
