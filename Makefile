@@ -97,6 +97,12 @@ clients: .venv/dev.stamp ## generate, build and try the clients of every languag
 faces: .venv/dev.stamp ## drive published clients of chains (viem, ethers, web3.py, ...) against /<key>/rpc/<chain> (ONLY=viem)
 	@$(BIN)/python -m scripts.faces $(ONLY)
 
+console: .venv/dev.stamp ## build the page at GET / from console/ into transcoder/console/
+	@$(BIN)/python -m scripts.console
+
+console-check: .venv/dev.stamp ## fail where the committed page is not what console/ builds
+	@$(BIN)/python -m scripts.console --check
+
 bench: .venv/dev.stamp ## what requests cost beside bare echoes and the bare node, and the promised ratios
 	@$(BIN)/python -m bench --json .bench/run.json
 
@@ -127,4 +133,4 @@ locks: ## rewrite all lock files of Python packages (needs uv)
 clean: ## remove everything that set-up and tests made
 	@rm -rf .venv .devnet .bench .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage.d
 
-.PHONY: help setup setup-dev generate operations run lint test test-fast coverage clients faces bench performance walk structure soak chart locks clean
+.PHONY: help setup setup-dev generate operations run lint test test-fast coverage clients faces console console-check bench performance walk structure soak chart locks clean

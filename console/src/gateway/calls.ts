@@ -1,0 +1,142 @@
+/**
+ * Calls over `POST /<key>/v1`, always as batches: their status is 200 whatever becomes of an item, so that no failed load with
+ * the key in its address is written to the browser's console.
+ */
+import { store } from "../store.ts";
+import { parseExact } from "./exact.ts";
+import { Failure } from "./failure.ts";
+import { Pacing, pause } from "./pacing.ts";
+import { DEMO, key, origin } from "./session.ts";
+
+export const MOST_ITEMS = 50;
+/** Calls a second that sections make by themselves; those of a tab without a key go at the demo's pace. */
+export const CALLS_A_SECOND = 10;
+const DEMO_CALLS_A_SECOND = 1;
+const MOST_TRIES = 3;
+
+export type Params = Readonly<Record<string, unknown>> | readonly unknown[];
+export interface Call {
+  readonly method: string;
+  readonly params?: Params;
+}
+/** What one call came to. */
+export type Outcome<T = unknown> = { readonly ok: true; readonly data: T } | { readonly ok: false; readonly failure: Failure };
+/** What is known of an HTTP answer besides its body. */
+export interface Facts {
+  readonly cost: number;
+  readonly cache: string | undefined;
+  readonly requestId: string | undefined;
+  readonly milliseconds: number;
+}
+
+/** Units that this tab has spent since it was opened. */
+export const spent = store(0);
+/** Adds units, of streams too. */
+export const addSpent = (units: number): void => spent.set(spent.get() + units);
+
+const pacing = new Pacing();
+let lastContact = -Infinity;
+const CONTACT_LASTS = 3000;
+
+/** Throws a Failure while the gateway is away: asked at an address without the key, as browsers write failed loads down. */
+export async function reach(signal?: AbortSignal): Promise<void> {
+  if (performance.now() - lastContact < CONTACT_LASTS) return;
+  try {
+    await (await fetch(`${origin}/livez`, { ...(signal && { signal }), cache: "no-store" })).arrayBuffer();
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw Failure.from(error);
+  }
+  lastContact = performance.now();
+}
+
+/** Posts the calls in one batch now; returns each one's outcome in their order. Throws a Failure where none was answered. */
+export async function post(calls: readonly Call[], signal?: AbortSignal): Promise<{ outcomes: Outcome[]; facts: Facts; text: string }> {
+  await reach(signal);
+  const body = JSON.stringify(calls.map(({ method, params }, id) => ({ jsonrpc: "2.0", id, method, params: params ?? {} })));
+  const began = performance.now();
+  let response: Response;
+  let text: string;
+  try {
+    response = await fetch(`${origin}/${key.get()}/v1`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body,
+      ...(signal && { signal }),
+    });
+    text = await response.text();
+  } catch (error) {
+    signal?.throwIfAborted();
+    lastContact = -Infinity;
+    throw Failure.from(error);
+  }
+  const milliseconds = performance.now() - began;
+  lastContact = performance.now();
+  const cost = Number(response.headers.get("X-Waypost-Cost") ?? 0);
+  addSpent(cost);
+  const facts: Facts = {
+    cost,
+    cache: response.headers.get("X-Waypost-Cache") ?? undefined,
+    requestId: response.headers.get("X-Request-Id") ?? undefined,
+    milliseconds,
+  };
+  let answered: unknown;
+  try {
+    answered = parseExact(text);
+  } catch {
+    throw new Failure(`the answer with status ${response.status} is no JSON`, "UNREACHABLE", response.status);
+  }
+  if (!Array.isArray(answered)) throw Failure.of((answered as { error?: unknown } | null)?.error);
+  const outcomes: Outcome[] = calls.map(() => ({ ok: false, failure: new Failure("the gateway did not answer this call", "INTERNAL") }));
+  for (const item of answered as { id: number; result?: { data: unknown }; error?: unknown }[])
+    if (item.id in outcomes)
+      outcomes[item.id] = item.error === undefined ? { ok: true, data: item.result?.data } : { ok: false, failure: Failure.of(item.error) };
+  return { outcomes, facts, text };
+}
+
+/**
+ * Makes calls in batches at the section's pace. `each` is called as their outcomes come, with the call's place. Those that are
+ * over the quota are made again when the gateway says. Rejects only when the signal is aborted.
+ */
+export async function callAll(
+  calls: readonly Call[],
+  each: (outcome: Outcome, place: number) => void,
+  { signal, most = CALLS_A_SECOND }: { signal?: AbortSignal; most?: number } = {},
+): Promise<void> {
+  const waiting = calls.map((call, place) => ({ call, place, tries: 0 }));
+  while (waiting.length > 0) {
+    const perSecond = key.get() === DEMO ? DEMO_CALLS_A_SECOND : CALLS_A_SECOND;
+    const batch = waiting.splice(0, Math.min(most, perSecond, MOST_ITEMS));
+    await pacing.wait(batch.length, perSecond, signal);
+    let outcomes: Outcome[];
+    try {
+      ({ outcomes } = await post(
+        batch.map(({ call }) => call),
+        signal,
+      ));
+    } catch (error) {
+      signal?.throwIfAborted();
+      const failure = Failure.from(error);
+      outcomes = batch.map(() => ({ ok: false, failure }));
+    }
+    let longest = 0;
+    batch.forEach((item, index) => {
+      const outcome = outcomes[index] as Outcome;
+      const isOver = !outcome.ok && outcome.failure.reason === "RATE_LIMITED";
+      if (isOver && ++item.tries < MOST_TRIES) {
+        longest = Math.max(longest, outcome.failure.retryAfterMs ?? 1000);
+        waiting.push(item);
+      } else each(outcome, item.place);
+    });
+    if (longest > 0) await pause(longest, signal);
+  }
+}
+
+/** Makes one call at the section's pace; returns its data. Throws a Failure. */
+export async function call<T>(method: string, params: Params = {}, signal?: AbortSignal): Promise<T> {
+  let found: Outcome | undefined;
+  await callAll([{ method, params }], (outcome) => void (found = outcome), { ...(signal && { signal }) });
+  if (found === undefined) throw new Failure("the gateway did not answer", "INTERNAL");
+  if (!found.ok) throw found.failure;
+  return found.data as T;
+}

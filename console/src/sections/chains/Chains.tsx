@@ -1,0 +1,5 @@
+import "./chains.css";
+
+export default function Chains() {
+  return <h1>Chains</h1>;
+}

@@ -1,0 +1,1 @@
+import{t as e}from"./index.js";function t(){return e(`h1`,{children:`Markets`})}export{t as default};
