@@ -178,6 +178,7 @@ function withChainHealth(board: Board, slug: string, answer: ChainHealth | Failu
     askFailure: undefined,
     head: polledHead(chain, answer.blockHeight ?? undefined, now),
   }));
+  if (Number.isNaN(difference)) return after;
   return { ...after, clockOffset: Math.abs(difference) > 5000 ? difference : 0 };
 }
 
