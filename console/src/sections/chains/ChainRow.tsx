@@ -8,7 +8,7 @@ import { Sparkline } from "../../ui/Sparkline.tsx";
 import { Text } from "../../ui/Text.tsx";
 import type { Block, Chain, Head, State } from "./board.ts";
 import type { Feed } from "./feed.ts";
-import { age, blockTime, blockTimes, isReorganised, reasonWords, rhythm, rhythmWords, STATE_WORDS } from "./figures.ts";
+import { age, blockTime, blockTimes, hasEnded, isReorganised, reasonWords, rhythm, rhythmWords, STATE_WORDS } from "./figures.ts";
 
 export const TONES: Readonly<Record<State, Tone>> = { ok: "good", degraded: "warn", down: "bad", unknown: "idle" };
 
@@ -64,24 +64,23 @@ function Condition({ chain, feed, isFollowed }: { chain: Chain; feed: Feed; isFo
   const { state, reason, stream, failure, askFailure } = chain;
   return (
     <>
-      <Badge tone={TONES[state]}>{STATE_WORDS[state]}</Badge>
+      <Badge tone={TONES[state]}>{STATE_WORDS[state]}</Badge>{" "}
       {reason !== undefined && (
         <span class="why">
           <Text most={60}>{reasonWords(reason)}</Text>
         </span>
-      )}
-      {stream === "stalled" && <Badge tone="warn">stalled</Badge>}
-      {chain.reorganisedAt !== undefined && <Reorganised chain={chain} feed={feed} />}
-      {stream === "ended" && (
+      )}{" "}
+      {stream === "stalled" && <Badge tone="warn">stalled</Badge>} {chain.reorganisedAt !== undefined && <Reorganised chain={chain} feed={feed} />}{" "}
+      {hasEnded(chain) && (
         <span class="why">
           <Badge tone="bad">stream ended</Badge> <strong>{failure?.reason}</strong> <Text most={120}>{failure?.message ?? ""}</Text>
         </span>
-      )}
+      )}{" "}
       {askFailure !== undefined && (
         <span class="why">
           <strong>{askFailure.reason}</strong> <Text most={120}>{`health not read: ${askFailure.message}`}</Text>
         </span>
-      )}
+      )}{" "}
       {!isFollowed && stream === "none" && chain.head !== undefined && <span class="why">not followed now</span>}
     </>
   );
@@ -121,7 +120,7 @@ function Rhythm({ blocks }: { blocks: readonly Block[] }) {
   if (found === undefined) return <Missing what="block time" />;
   return (
     <span class="rhythm-line" title={rhythmWords(found)}>
-      <Sparkline values={blockTimes(blocks).map((time) => time.seconds)} floor={0} />
+      <Sparkline values={blockTimes(blocks).map((time) => time.seconds)} range={[0, 2 * found.average]} width={160} />
       <span aria-hidden="true">{blockTime(found.average)}</span>
       <span class="hidden">{rhythmWords(found)}</span>
     </span>
