@@ -2,6 +2,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { hashOf } from "../../app/routes.ts";
 import { group, short } from "../../format/figures.ts";
 import { latency } from "../../format/times.ts";
+import { printExact } from "../../gateway/exact.ts";
 import { useStore } from "../../store.ts";
 import { Badge, type Tone } from "../../ui/Badge.tsx";
 import { Sparkline } from "../../ui/Sparkline.tsx";
@@ -94,7 +95,7 @@ function Reorganised({ chain, feed }: { chain: Chain; feed: Feed }) {
 function HeadOf({ slug, head }: { slug: string; head: Head }) {
   return (
     <>
-      <a href={hashOf("getBlockByNumber", { chain: slug, block: String(head.number) })}>{group(head.number)}</a>{" "}
+      <a href={hashOf("getBlockByNumber", { items: printExact([{ chain: slug, block: head.number }]) })}>{group(head.number)}</a>{" "}
       {head.hash !== undefined && (
         <span class="hash" title={head.hash}>
           <Text mono>{short(head.hash)}</Text>
