@@ -68,7 +68,7 @@ export function Holdings({ portfolio, again, readChain, units }: Props) {
                   caption={`Figures: ${PICTURE.toLowerCase()}`}
                   columns={[
                     { name: "Chain", show: ({ chain }) => chain },
-                    { name: "Token", show: ({ token }) => <Text>{token.name}</Text> },
+                    { name: "Token", show: ({ token }) => <Text most={24}>{token.name}</Text> },
                     { name: "Value", isNumber: true, show: ({ token }) => usd(token.value) },
                     { name: "Share", isNumber: true, show: ({ token }) => share(token.value, whole) },
                   ]}
@@ -111,7 +111,7 @@ const COLUMNS: readonly Column<AssetRow>[] = [
         <>
           <Text most={24}>{row.asset.symbol}</Text>{" "}
           <span class="faint">
-            <Text most={60}>{row.asset.name}</Text>
+            <Text most={40}>{row.asset.name}</Text>
           </span>
         </>
       ),
@@ -120,7 +120,7 @@ const COLUMNS: readonly Column<AssetRow>[] = [
   {
     name: "Contract",
     show: (row) =>
-      row.kind === "failed" ? <Unknown /> : row.kind === "unread" ? <Contract>{row.address}</Contract> : row.asset.address === "native" ? "own coin" : <Contract>{row.asset.address}</Contract>,
+      row.kind === "failed" ? "" : row.kind === "unread" ? <Contract>{row.address}</Contract> : row.asset.address === "native" ? "own coin" : <Contract>{row.asset.address}</Contract>,
   },
   {
     name: "Balance",
