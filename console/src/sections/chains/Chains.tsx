@@ -126,7 +126,7 @@ function Rows({ feed, board }: { feed: Feed; board: Board }) {
           <thead role="rowgroup">
             <tr role="row">
               {COLUMNS.map((name) => (
-                <th key={name} scope="col" role="columnheader" class={CLASSES[name] ?? ""}>
+                <th key={name} scope="col" role="columnheader" class={CLASSES[name]}>
                   {name}
                 </th>
               ))}
@@ -149,7 +149,15 @@ function Rows({ feed, board }: { feed: Feed; board: Board }) {
   );
 }
 
-const CLASSES: Readonly<Record<string, string>> = { Head: "number", Age: "number", Latency: "number", "Block time": "rhythm", Follow: "action" };
+const CLASSES: Readonly<Record<(typeof COLUMNS)[number], string>> = {
+  Chain: "chain",
+  State: "state",
+  Head: "head",
+  Age: "age number",
+  Latency: "latency number",
+  "Block time": "rhythm",
+  Follow: "action",
+};
 
 function States({ board, chosen, choose }: { board: Board; chosen: State | undefined; choose: (state: State | undefined) => void }) {
   const of = counts(board.chains);
