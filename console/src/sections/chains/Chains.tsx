@@ -27,8 +27,8 @@ export default function Chains() {
       <h1>Chains</h1>
       <Announcements feed={feed} />
       {failure !== undefined && <FailureNotice failure={failure} />}
-      <Rest feed={feed} />
-      <Limits board={board} />
+      <Rest feed={feed} isAlone={board.chains.length === 0} />
+      <Limits isPolled={board.isPolled && failure === undefined} />
       {board.chains.length > 0 ? <Rows feed={feed} board={board} /> : failure === undefined && <Loading what="the chains" />}
     </>
   );
@@ -42,20 +42,28 @@ function Announcements({ feed }: { feed: Feed }) {
   );
 }
 
-function Rest({ feed }: { feed: Feed }) {
+function Rest({ feed, isAlone }: { feed: Feed; isAlone: boolean }) {
   const rest = useStore(feed.rest);
   if (rest === "running") return null;
   return (
     <div class="notice warn" role="status" aria-label="Paused">
       <strong>Paused</strong> {rest === "untouched" ? "as nothing was touched for ten minutes" : "by you"}: the figures are of {moment(feed.clock.get())} UTC, and nothing is read.
-      <button type="button" onClick={() => feed.goOn()}>
-        Go on
-      </button>
+      {isAlone && <RestButton feed={feed} />}
     </div>
   );
 }
 
-function Limits({ board }: { board: Board }) {
+/** One button for both, so that it keeps the focus. */
+function RestButton({ feed }: { feed: Feed }) {
+  const isRunning = useStore(feed.rest) === "running";
+  return (
+    <button id="board-rest" type="button" class={isRunning ? "" : "main"} onClick={() => (isRunning ? feed.pause() : feed.goOn())}>
+      {isRunning ? "Pause" : "Go on"}
+    </button>
+  );
+}
+
+function Limits({ isPolled }: { isPolled: boolean }) {
   useStore(key);
   return (
     <>
@@ -64,7 +72,7 @@ function Limits({ board }: { board: Board }) {
           Without a key there is one stream for an address and a request a second: the board reads the states every 10 s and looks at one chain at a time.
         </Notice>
       )}
-      {board.isPolled && <Notice tone="warn">The gateway opens no socket here: heads are read {isDemo() ? "every 10 s at most" : "every 5 s"}, without hashes and block times.</Notice>}
+      {isPolled && <Notice tone="warn">The gateway opens no socket here: heads are read {isDemo() ? "every 10 s at most" : "every 5 s"}, without hashes and block times.</Notice>}
     </>
   );
 }
@@ -96,16 +104,20 @@ function Rows({ feed, board }: { feed: Feed; board: Board }) {
               <span class="faint" id="look-cost">
                 {count(idle.length, "unit")} + streams
               </span>
-              <button type="button" aria-describedby="look-cost" onClick={() => feed.look(idle)} disabled={rest !== "running"}>
+              <button
+                type="button"
+                aria-describedby="look-cost"
+                disabled={rest !== "running"}
+                onClick={() => {
+                  feed.look(idle);
+                  document.getElementById("board-rest")?.focus(); // the button goes
+                }}
+              >
                 Look at all
               </button>
             </>
           )}
-          {rest === "running" && (
-            <button type="button" onClick={() => feed.pause()}>
-              Pause
-            </button>
-          )}
+          <RestButton feed={feed} />
         </div>
       </div>
       <div class="card board-card">
@@ -114,7 +126,7 @@ function Rows({ feed, board }: { feed: Feed; board: Board }) {
           <thead role="rowgroup">
             <tr role="row">
               {COLUMNS.map((name) => (
-                <th key={name} scope="col" role="columnheader" class={CLASSES[name] ?? ""}>
+                <th key={name} scope="col" role="columnheader" class={CLASSES[name]}>
                   {name}
                 </th>
               ))}
@@ -137,7 +149,15 @@ function Rows({ feed, board }: { feed: Feed; board: Board }) {
   );
 }
 
-const CLASSES: Readonly<Record<string, string>> = { Head: "number", Age: "number", Latency: "number", "Block time": "rhythm", Follow: "action" };
+const CLASSES: Readonly<Record<(typeof COLUMNS)[number], string>> = {
+  Chain: "chain",
+  State: "state",
+  Head: "head",
+  Age: "age number",
+  Latency: "latency number",
+  "Block time": "rhythm",
+  Follow: "action",
+};
 
 function States({ board, chosen, choose }: { board: Board; chosen: State | undefined; choose: (state: State | undefined) => void }) {
   const of = counts(board.chains);
