@@ -13,11 +13,10 @@ from runtime.logs import redact_text
 from runtime.settings.cache import CacheSettings
 from runtime.settings.endpoints import SOURCES as OFF_CHAIN
 from runtime.settings.endpoints import ChainSettings, FetcherSettings, PricesSettings, RouteSettings, SourceSettings
+from runtime.settings.faces import ConsoleSettings, GrpcSettings, HttpSettings, TranscoderSettings
 from runtime.settings.sections import (
     CalendarSettings,
     ControlSettings,
-    GrpcSettings,
-    HttpSettings,
     LogSettings,
     MarketplaceSettings,
     MetricsSettings,
@@ -25,7 +24,6 @@ from runtime.settings.sections import (
     QuotaSettings,
     ServerLimits,
     StorageSettings,
-    TranscoderSettings,
     default_storage_url,
 )
 from runtime.settings.streams import StreamSettings
@@ -63,6 +61,9 @@ class Settings(BaseSettings):
         "starts, by the affinity of its process and the CPU quota of its control group.",
     )
     http: HttpSettings = Field(default_factory=HttpSettings, description="The JSON-RPC face.")
+    console: ConsoleSettings = Field(
+        default_factory=ConsoleSettings, description="The web page that browsers get at `/` of the JSON-RPC face."
+    )
     grpc: GrpcSettings = Field(default_factory=GrpcSettings, description="The gRPC face.")
     quotas: QuotaSettings = Field(
         default_factory=QuotaSettings,
