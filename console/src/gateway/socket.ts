@@ -80,7 +80,7 @@ async function run(): Promise<void> {
   }
 }
 
-/** Serves one socket until it closes. Returns whether it was open. */
+/** Serves one socket until it closes. Returns whether anything came over it: some proxies open one and close it at once. */
 async function connect(): Promise<boolean> {
   try {
     await reach();
@@ -91,11 +91,13 @@ async function connect(): Promise<boolean> {
   socket = opened;
   let lasted = false;
   opened.onopen = () => {
-    lasted = true;
     socketState.set("open");
     for (const subscription of subscriptions) begin(opened, subscription);
   };
-  opened.onmessage = ({ data }) => take(String(data));
+  opened.onmessage = ({ data }) => {
+    lasted = true;
+    take(String(data));
+  };
   await new Promise<void>((resolve) => (opened.onclose = () => resolve()));
   asked.clear();
   for (const subscription of subscriptions) subscription.name = undefined;
