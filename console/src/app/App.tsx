@@ -94,7 +94,7 @@ function ThemeChoice() {
     <label class="theme">
       <span class="hidden">Theme</span>
       <select value={current} onChange={(event) => theme.set(THEMES.find((one) => one === event.currentTarget.value) ?? "system")}>
-        <option value="system">System</option>
+        <option value="system">Auto</option>
         <option value="light">Light</option>
         <option value="dark">Dark</option>
       </select>
