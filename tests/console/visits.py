@@ -153,6 +153,7 @@ async def visiting(
     context = await browser.new_context(**{"viewport": WIDE, "color_scheme": "light", **options})
     try:
         visit = Visit(context, await context.new_page())
+        visit.page.set_default_timeout(10_000)
         await visit.watch()
         if own_key:
             await context.add_init_script(_GIVE_KEY)
