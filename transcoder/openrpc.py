@@ -14,6 +14,7 @@ from waypost.v1.common_pb2 import Reason
 
 from runtime.operations import literal
 from transcoder.fields import fields_of
+from transcoder.grpc_forms import LISTED_ITEMS, call_members
 from transcoder.params import CALLED, documented_order, parameter_fields
 from transcoder.publications import publication_document
 from transcoder.schemas import Schemas, pascal, titled
@@ -157,6 +158,7 @@ def _served(operation: Operation) -> Document:
         "x-service": operation.service,
         "x-grpc": operation.path,
         "x-cost": operation.cost,
+        **call_members(operation),
     }
 
 
@@ -179,6 +181,7 @@ def _socket_methods(watches: Sequence[Operation], schemas: Schemas) -> list[Docu
             "x-grpc": watch.path,
             "x-families": sorted(watch.available),
             "x-event-stream": f"/${{key}}/v1/stream/{watch.name}",
+            **call_members(watch),
             "params": params,
             "example": example,
             # Tools resolve no references in `x-` members.
@@ -280,6 +283,7 @@ def _published(publication: Publication, operation: Operation, schemas: Schemas)
     document = {
         **publication_document(publication, operation, schemas),
         **_served(operation),
+        "x-grpc-with": {CALLED: publication.method},
         "errors": _references("errors", *ALWAYS, *WITH_CHAIN, *WHEN_CALLED),
     }
     # The operation's examples are of the method that its own example names.
@@ -301,7 +305,8 @@ def _params(operation: Operation, schemas: Schemas) -> list[Document]:
         if operation.takes_items:
             parts = [part.json for part in fields_of(field.descriptor.message_type)]
             form = ":".join(f"<{part}>" for part in parts)
-            text = {"type": "string", "description": f"The same as text: {form}, separated by commas."}
+            about = f"The same as text: {form}, separated by commas."
+            text = {"type": "string", "description": about, **LISTED_ITEMS}
             schema = {"anyOf": [{key: value for key, value in schema.items() if key != "description"}, text]}
         documents.append(
             {

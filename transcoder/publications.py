@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from transcoder.grpc_forms import value_members
 from transcoder.params import parameter_fields
 from transcoder.schemas import NULL, pascal, titled
 
@@ -199,7 +200,8 @@ def _params(
     params = []
     for name in (*place, *_TAKES[publication.operation]):
         if name == "args":
-            schema = titled(_READS[publication.operation](item["inputs"]), f"ArgsOf{pascal(publication.method)}")
+            written = {**_READS[publication.operation](item["inputs"]), **value_members(fields[name])}
+            schema = titled(written, f"ArgsOf{pascal(publication.method)}")
         else:
             schema = titled(schemas.parameter(fields[name]), f"{pascal(name)}Of{operation.request.DESCRIPTOR.name}")
             # What answers for one method need not for another.

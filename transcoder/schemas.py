@@ -10,6 +10,7 @@ from waypost.options.v1 import options_pb2
 
 from transcoder.comments import load_comments
 from transcoder.fields import TEXT_LENGTH, Field, fields_of, literals_of
+from transcoder.grpc_forms import LISTED, field_members, value_members
 from transcoder.render import PARENT
 from transcoder.scalars import ALSO_INTEGERS, narrowed
 
@@ -152,6 +153,7 @@ class Schemas:
                 schema["default"] = _default(field)
             if (example := self.example(field)) is not None:
                 schema["examples"] = [example]
+            schema |= field_members(field)
         return schema
 
     def _list(self, field: Field, *, request: bool) -> Schema:
@@ -161,7 +163,8 @@ class Schemas:
             if field.options.min_length:
                 schema["minItems"] = field.options.min_length
             if field.options.csv:
-                return {"anyOf": [schema, {"type": "string", "description": "The same, separated by commas."}]}
+                text = {"type": "string", "description": "The same, separated by commas.", **LISTED}
+                return {"anyOf": [schema, text]}
         return schema
 
     def _tree(self, field: Field) -> Schema:
@@ -178,6 +181,10 @@ class Schemas:
         return {"anyOf": [{"$ref": f"#/components/schemas/{tree}"}, NULL]}
 
     def _one(self, field: Field, *, request: bool) -> Schema:
+        schema = self._value(field, request=request)
+        return {**schema, **value_members(field)} if request else schema
+
+    def _value(self, field: Field, *, request: bool) -> Schema:
         kind = field.kind
         if kind == "string":
             return _text(field, request=request)

@@ -17,11 +17,11 @@ from waypost.v1.common_pb2 import NativeJson
 from devnet import known
 from devnet.evm.world import load_world
 from runtime.operations import member
-from scripts.python_client import attribute, snake
 from tests.e2e.gateway import KEY
 from tests.e2e.questions import QUESTIONS, REFUSED
 from tests.e2e.test_faces_agree import by_method, fill_in, still
 from tests.each import run_cases
+from transcoder.grpc_forms import attribute, snake
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

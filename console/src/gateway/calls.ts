@@ -3,7 +3,7 @@
  * the key in its address is written to the browser's console.
  */
 import { store } from "../store.ts";
-import { parseExact } from "./exact.ts";
+import { parseExact, printExact } from "./exact.ts";
 import { Failure } from "./failure.ts";
 import { Pacing, pause } from "./pacing.ts";
 import { DEMO, key, origin } from "./session.ts";
@@ -53,7 +53,7 @@ export async function reach(signal?: AbortSignal): Promise<void> {
 /** Posts the calls in one batch now; returns each one's outcome in their order. Throws a Failure where none was answered. */
 export async function post(calls: readonly Call[], signal?: AbortSignal): Promise<{ outcomes: Outcome[]; facts: Facts; text: string }> {
   await reach(signal);
-  const body = JSON.stringify(calls.map(({ method, params }, id) => ({ jsonrpc: "2.0", id, method, params: params ?? {} })));
+  const body = printExact(calls.map(({ method, params }, id) => ({ jsonrpc: "2.0", id, method, params: params ?? {} })));
   const began = performance.now();
   let response: Response;
   let text: string;

@@ -12,7 +12,8 @@ export interface Schema {
   readonly const?: unknown;
   readonly anyOf?: readonly Schema[];
   readonly oneOf?: readonly Schema[];
-  readonly items?: Schema;
+  /** One schema for every element, or one for each place. */
+  readonly items?: Schema | readonly Schema[];
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly required?: readonly string[];
   readonly default?: unknown;
@@ -40,6 +41,14 @@ export interface Method {
   readonly "x-service"?: string;
   readonly "x-grpc"?: string;
   readonly "x-cost"?: number;
+  readonly [member: `x-${string}`]: unknown;
+}
+/** What `x-watches` of `subscribe` says of one watch. */
+export interface Watch {
+  readonly summary?: string;
+  readonly description?: string;
+  readonly params: Schema;
+  readonly example?: Readonly<Record<string, unknown>>;
   readonly [member: `x-${string}`]: unknown;
 }
 export interface Document {
