@@ -26,6 +26,7 @@ from runtime.renewal import WatchedCertificate
 from runtime.telemetry import open_telemetry
 from runtime.version import VERSION
 from transcoder.app import CONNECTIONS, create_app
+from transcoder.console_files import ConsoleFiles
 from transcoder.serving import BACKLOG, Runner
 
 if TYPE_CHECKING:
@@ -165,6 +166,7 @@ async def open_http(
         generation=generation,
         kept=kept,
         profile=settings.profile,
+        console=ConsoleFiles(settings.profile) if settings.console.enabled else None,
     )
     runner = Runner(app, keepalive_timeout=KEEPALIVE_SECONDS)
     stack.push_async_callback(lambda: runner.close(ending.remaining()))

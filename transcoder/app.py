@@ -10,7 +10,6 @@ import asyncio
 import logging
 import re
 from functools import partial
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import HttpVersion11, hdrs, web
@@ -20,7 +19,7 @@ from runtime.listening import client_network
 from runtime.metrics import count_http_request
 from runtime.operations import load_operations, load_watches
 from runtime.tracing import installed
-from transcoder.calls import Admission, check_key, missing_key, over_quota, quota_headers
+from transcoder.calls import Admission
 from transcoder.chain_rpc import CHAIN_PATH, ChainRpc, print_failure
 from transcoder.chain_sockets import ChainSockets, ChainSpeaker
 from transcoder.connections import Connections
@@ -43,7 +42,7 @@ from transcoder.exchange import (
     wants_fresh,
 )
 from transcoder.messages import DEMO, Messages
-from transcoder.pages import JSON, Pages, base_of, vary_by_coding
+from transcoder.pages import JSON, Pages, base_of, vary_by
 from transcoder.requests import (
     NULL,
     SMALL,
@@ -71,6 +70,7 @@ if TYPE_CHECKING:
 
     from runtime.settings import HttpSettings
     from runtime.tracing import Tracer
+    from transcoder.console_files import ConsoleFiles
     from transcoder.kept import KeptAnswers
     from transcoder.sockets import Socket, Speaker
 
@@ -101,21 +101,33 @@ def create_app(
     generation: Callable[[], int | None] = lambda: None,
     kept: KeptAnswers | None = None,
     profile: str = "mainnet",
+    console: ConsoleFiles | None = None,
 ) -> web.Application:
     """Return the application that answers JSON-RPC over the channel (in process or a socket).
 
     `credential` is the transcoder's secret for a server in another process; `is_stopping` returns whether this process
     is leaving, whatever the server reports; `workers` returns what readiness reports of the processes on the same
     ports, `generation` which of its settings this process has. `kept` are the answers that the server keeps, where it
-    is in this process. `profile` is whose examples documents have. Serve it with `transcoder.serving`: it cancels the
-    calls of clients that go away and answers malformed HTTP in JSON too. Raises DuplicateName when two operations claim
-    one JSON-RPC name.
+    is in this process. `profile` is whose examples documents have; `console` what browsers get at `/`, text where it is
+    None. Serve it with `transcoder.serving`: it cancels the calls of clients that go away and answers malformed HTTP in
+    JSON too. Raises DuplicateName when two operations claim one JSON-RPC name.
     """
     clients = Clients(settings.trusted_proxies)
     connections = Connections(settings, clients)
     tracer = installed()
     rpc = JsonRpcApp(
-        channel, settings, credential, is_stopping, workers, generation, clients, connections, kept, profile, tracer
+        channel,
+        settings,
+        credential,
+        is_stopping,
+        workers,
+        generation,
+        clients,
+        connections,
+        kept,
+        profile,
+        console,
+        tracer,
     )
     handle = rpc.handle if tracer is None else rpc.traced(tracer)
     app = web.Application(client_max_size=settings.max_body_bytes)
@@ -123,6 +135,8 @@ def create_app(
     app[CONNECTIONS] = connections
     app[UPGRADES] = rpc.upgrades
     app.on_startup.append(rpc.discovery.prepare)
+    if console is not None:
+        app.on_startup.append(console.prepare)
     app.router.add_route("*", "/{path:.*}", handle, expect_handler=_leave_expectations)
     return app
 
@@ -146,6 +160,7 @@ class JsonRpcApp:
         connections: Connections,
         kept: KeptAnswers | None = None,
         profile: str = "mainnet",
+        console: ConsoleFiles | None = None,
         tracer: Tracer | None = None,
     ) -> None:
         self.discovery = Discovery(channel, profile)
@@ -153,7 +168,7 @@ class JsonRpcApp:
         self._batch = Batch(Index((*load_operations(), *load_watches()), channel, kept), self.discovery)
         self._chain_rpc = ChainRpc(channel)
         self._chain_sockets = ChainSockets(channel, self._chain_rpc)
-        self._pages = Pages(self._admission, self.discovery, is_stopping, workers, generation)
+        self._pages = Pages(self._admission, self.discovery, is_stopping, workers, generation, console)
         self._clients = clients
         self._cors = Cors(settings.cors_origins)
         self._credential = credential
@@ -246,7 +261,7 @@ class JsonRpcApp:
     ) -> web.Response:
         """Answer a request that is its path and query alone."""
         try:
-            await self._check_caller(request, segment, exchange, headers)
+            await self._messages.check_caller(segment, exchange, headers, soon=request.content.is_eof())
             base = partial(self._base, request)
             answer = await self._messages.answer(calls, segment, b"", None, exchange, headers, base, request.protocol)
         except Failure as failure:
@@ -278,7 +293,7 @@ class JsonRpcApp:
         began: float,
     ) -> web.Response:
         """Answer as `_post` does. Raises Failure for what is refused before its body is read."""
-        segment = await self._check_caller(request, segment, exchange, headers)
+        segment = await self._messages.check_caller(segment, exchange, headers, soon=request.content.is_eof())
         if segment == DEMO:
             bodies, owner = self._demo_bodies, client_network(exchange.client)
         else:
@@ -299,28 +314,6 @@ class JsonRpcApp:
             return response if soon and request.content.is_eof() else closing(response)
         response = single_response(answer, request, headers)
         return response if broken is None or request.content.is_eof() else closing(response)
-
-    async def _check_caller(
-        self, request: web.BaseRequest, segment: str | None, exchange: Exchange, headers: dict[str, str]
-    ) -> str:
-        """Return the key's path segment, where it may be the key of a caller. Raises Failure (401, 429, 503)."""
-        if not segment:
-            raise missing_key()
-        if segment == DEMO:
-            await self._check_demo(request, exchange, headers)
-        elif self._admission.known.get(segment, 0.0) <= monotonic():
-            check_key(segment)
-            await self._admission.find(segment, exchange)
-        return segment
-
-    async def _check_demo(self, request: web.BaseRequest, exchange: Exchange, headers: dict[str, str]) -> None:
-        """Look at the client's quota before its body is read, unless that has come already. Raises Failure (429)."""
-        if request.content.is_eof():
-            return
-        left = await self._admission.admit(None, 0, exchange)
-        if left.limit and not left.remaining:
-            headers.update(quota_headers(left))
-            raise over_quota(left)
 
     async def _stay_open(
         self, request: web.BaseRequest, place: re.Match[str], exchange: Exchange, headers: dict[str, str]
@@ -368,10 +361,13 @@ class JsonRpcApp:
             message = f"{path} answers GET only; the API is at POST /<API_KEY>/v1"
             return self._not_allowed(request, "GET, HEAD", message, exchange, headers)
         page = await self._pages.answer(request, self._base(request), exchange)
+        if page.own:
+            for name in self._cors.headers(request.headers):
+                del headers[name]
         headers[hdrs.CONTENT_TYPE] = page.content_type
         headers.update(page.headers)
-        if hdrs.ETAG in page.headers:
-            vary_by_coding(headers)
+        if page.varies:
+            vary_by(headers, *page.varies)
         return whole_response(page.body, page.status, request, headers)
 
     def _base(self, request: web.BaseRequest) -> str:

@@ -6,12 +6,13 @@ A single request is admitted by its own call where it leads to one, else and for
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from aiohttp import hdrs
 
 from runtime.metrics import observe_batch
-from transcoder.calls import over_quota, quota_headers
+from transcoder.calls import check_key, missing_key, over_quota, quota_headers
 from transcoder.dispatch import Answer, NotAdmitted
 from transcoder.exchange import COST_HEADER
 from transcoder.requests import NULL, too_busy
@@ -50,6 +51,26 @@ class Messages:
         """Raise Failure (503, 429) where no more messages of the key may be in flight."""
         if not self._in_flight.has_room(segment):
             raise too_busy(self._in_flight, segment)
+
+    async def check_caller(
+        self, segment: str | None, exchange: Exchange, headers: dict[str, str], *, soon: bool
+    ) -> str:
+        """Return the key's path segment, where it may be the key of a caller. Raises Failure (401, 429, 503).
+
+        `soon`: the body has come. Otherwise the demo's client has to have some quota left before that is read.
+        """
+        if not segment:
+            raise missing_key()
+        if segment != DEMO:
+            if self._admission.known.get(segment, 0.0) <= monotonic():
+                check_key(segment)
+                await self._admission.find(segment, exchange)
+        elif not soon:
+            left = await self._admission.admit(None, 0, exchange)
+            if left.limit and not left.remaining:
+                headers.update(quota_headers(left))
+                raise over_quota(left)
+        return segment
 
     async def answer(
         self,

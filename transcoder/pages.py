@@ -1,4 +1,4 @@
-"""The plain pages beside the API: what this is, liveness, readiness, and the OpenRPC document.
+"""The pages beside the API: what this is, liveness, readiness, the OpenRPC document, the console.
 
 Large texts that many answers hold are kept once, compressed once, and sent without being copied.
 """
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from aiohttp.abc import AbstractStreamWriter
 
     from transcoder.calls import Admission
+    from transcoder.console_files import ConsoleFiles
     from transcoder.discover import Discovery
     from transcoder.exchange import Exchange
 
@@ -83,7 +84,7 @@ class _Body(payload.Payload):
 
 def document_response(parts: Parts, status: int, headers: dict[str, str], *, compressed: bool) -> web.Response:
     """Return the answer whose body is these parts; the headers gain what its coding needs."""
-    vary_by_coding(headers)
+    vary_by(headers, hdrs.ACCEPT_ENCODING)
     if compressed:
         headers[hdrs.CONTENT_ENCODING] = GZIP
         body = zipped(parts)
@@ -92,10 +93,10 @@ def document_response(parts: Parts, status: int, headers: dict[str, str], *, com
     return web.Response(body=_Body(body), status=status, headers=headers)
 
 
-def vary_by_coding(headers: dict[str, str]) -> None:
-    """Add to the headers that the answer depends on the codings that the client accepts."""
-    others = [name for name in headers.get(hdrs.VARY, "").split(", ") if name not in ("", hdrs.ACCEPT_ENCODING)]
-    headers[hdrs.VARY] = ", ".join((*others, hdrs.ACCEPT_ENCODING))
+def vary_by(headers: dict[str, str], *names: str) -> None:
+    """Add to the headers that the answer depends on these of the request."""
+    others = [name for name in headers.get(hdrs.VARY, "").split(", ") if name and name not in names]
+    headers[hdrs.VARY] = ", ".join((*others, *names))
 
 
 def accepts_gzip(header: str | None) -> bool:
@@ -150,6 +151,8 @@ def _merged(parts: Sequence[bytes], longest: int = 4096) -> list[bytes]:
 
 JSON = "application/json"
 TEXT = "text/plain; charset=utf-8"
+BY_CODING = (hdrs.ACCEPT_ENCODING,)
+BY_TYPE = (hdrs.ACCEPT, hdrs.ACCEPT_ENCODING)
 
 _HOST = re.compile(r"[A-Za-z0-9._-]{1,253}(?::[0-9]{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](?::[0-9]{1,5})?")
 
@@ -168,12 +171,17 @@ curl {base}/demo/v1 -H 'Content-Type: application/json' \\
 
 
 class Page(NamedTuple):
-    """One page: its status, content type, body (in parts where others share them), further headers."""
+    """One page: its status, content type, body (in parts where others share them), further headers.
+
+    `varies` are the request's headers that it depends on. `own`: other origins may not read it, whatever else they may.
+    """
 
     status: int
     content_type: str
     body: bytes | Parts | None
     headers: Mapping[str, str] = MappingProxyType({})
+    varies: tuple[str, ...] = ()
+    own: bool = False
 
 
 class Pages:
@@ -186,12 +194,14 @@ class Pages:
         is_stopping: Callable[[], bool],
         workers: Callable[[], dict[str, int] | None],
         generation: Callable[[], int | None] = lambda: None,
+        console: ConsoleFiles | None = None,
     ) -> None:
         self._admission = admission
         self._is_stopping = is_stopping
         self._workers = workers
         self._generation = generation
         self._discovery = discovery
+        self._console = console
         self._answers = {
             "/": self._home,
             PATH: self._openrpc,
@@ -201,14 +211,23 @@ class Pages:
         }
 
     def __contains__(self, path: str) -> bool:
-        return path in self._answers
+        return path in self._answers or (self._console is not None and path in self._console)
 
     async def answer(self, request: web.BaseRequest, base: str, exchange: Exchange) -> Page:
         """Return the page; the request's path must be one of ours."""
-        return await self._answers[request.rel_url.raw_path](base, request, exchange)
+        path = request.rel_url.raw_path
+        if path in self._answers:
+            return await self._answers[path](base, request, exchange)
+        assert self._console is not None
+        return self._console.answer(request, base)
 
-    async def _home(self, base: str, _: web.BaseRequest, __: Exchange) -> Page:
-        return Page(200, TEXT, HOME.format(base=base).encode())
+    async def _home(self, base: str, request: web.BaseRequest, _: Exchange) -> Page:
+        text = HOME.format(base=base).encode()
+        if self._console is None:
+            return Page(200, TEXT, text)
+        if self._console.wanted(request):
+            return self._console.answer(request, base)
+        return Page(200, TEXT, text, varies=BY_TYPE)
 
     async def _overview(self, base: str, _: web.BaseRequest, __: Exchange) -> Page:
         return Page(200, TEXT, llms_text(base).encode())
@@ -224,9 +243,9 @@ class Pages:
             return Page(failure.code, JSON, failure.body(NULL, exchange.request_id))
         tag = document.tag(base, compressed=accepts_gzip(headers.get(hdrs.ACCEPT_ENCODING)))
         cached: dict[str, str] = {hdrs.ETAG: tag, hdrs.CACHE_CONTROL: "no-cache"}
-        if _has(headers.get(hdrs.IF_NONE_MATCH), tag):
-            return Page(304, JSON, None, cached)
-        return Page(200, JSON, document.parts(base), cached)
+        if names_tag(headers.get(hdrs.IF_NONE_MATCH), tag):
+            return Page(304, JSON, None, cached, BY_CODING)
+        return Page(200, JSON, document.parts(base), cached, BY_CODING)
 
     async def _live(self, _base: str, _: web.BaseRequest, __: Exchange) -> Page:
         return Page(200, JSON, b'{"live":true}')
@@ -251,7 +270,7 @@ class Pages:
         return Page(200 if ready else 503, JSON, orjson.dumps(answer))
 
 
-def _has(header: str | None, tag: str) -> bool:
+def names_tag(header: str | None, tag: str) -> bool:
     """Return whether an If-None-Match header names the entity tag (RFC 9110, section 13.1.2)."""
     if header is None:
         return False

@@ -18,6 +18,7 @@ from runtime.settings.endpoints import (
 from runtime.settings.loading import load_settings
 from runtime.settings.sections import (
     CalendarSettings,
+    ConsoleSettings,
     ControlSettings,
     GrpcSettings,
     HttpSettings,
@@ -47,6 +48,7 @@ __all__ = [
     "StreamSettings",
     "CacheSettings",
     "CalendarSettings",
+    "ConsoleSettings",
     "ControlSettings",
     "MarketplaceSettings",
     "FetcherSettings",

@@ -315,6 +315,16 @@ class LogSettings(Section):
     )
 
 
+class ConsoleSettings(Section):
+    """The web page that browsers get at `/` of the JSON-RPC face."""
+
+    enabled: bool = Field(
+        default=True,
+        description="Whether it is served; without it `/` is the text that other clients get. All that it shows comes "
+        "through the API, with the key that its reader enters.",
+    )
+
+
 class MetricsSettings(Section):
     """Prometheus metrics."""
 

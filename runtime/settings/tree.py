@@ -15,6 +15,7 @@ from runtime.settings.endpoints import SOURCES as OFF_CHAIN
 from runtime.settings.endpoints import ChainSettings, FetcherSettings, PricesSettings, RouteSettings, SourceSettings
 from runtime.settings.sections import (
     CalendarSettings,
+    ConsoleSettings,
     ControlSettings,
     GrpcSettings,
     HttpSettings,
@@ -63,6 +64,9 @@ class Settings(BaseSettings):
         "starts, by the affinity of its process and the CPU quota of its control group.",
     )
     http: HttpSettings = Field(default_factory=HttpSettings, description="The JSON-RPC face.")
+    console: ConsoleSettings = Field(
+        default_factory=ConsoleSettings, description="The web page that browsers get at `/` of the JSON-RPC face."
+    )
     grpc: GrpcSettings = Field(default_factory=GrpcSettings, description="The gRPC face.")
     quotas: QuotaSettings = Field(
         default_factory=QuotaSettings,

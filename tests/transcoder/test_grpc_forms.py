@@ -60,8 +60,8 @@ def written(value: Any, schema: Schema) -> Any:
         return over_grpc(value, schema["properties"])
     if value in (values := schema.get("x-grpc-values", {})):
         return values[value]
-    converted = {"string": str, "integer": lambda one: int(str(one), 0)}
-    return converted.get(schema.get("x-grpc-type", ""), lambda one: one)(value)
+    kind = schema.get("x-grpc-type")
+    return str(value) if kind == "string" else int(str(value), 0) if kind == "integer" else value
 
 
 def split(text: str, at: list[str], names: list[str]) -> list[Any]:
@@ -143,8 +143,9 @@ def asked(call: str, arguments: dict[str, Any]) -> tuple[str, Message]:
     def ask(method: Any, fields: dict[str, Any], _: float | None) -> Any:
         return method.path, message_of(method.request, fields)
 
+    client: Any = Services
     service, _, method = call.partition(".")
-    made: tuple[str, Message] = getattr(getattr(Services(ask, ask), service), method)(**arguments)
+    made: tuple[str, Message] = getattr(getattr(client(ask, ask), service), method)(**arguments)
     return made
 
 
