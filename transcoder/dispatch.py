@@ -288,16 +288,17 @@ class Batch:
         """Return the answers of the items, in their order; one that fails leaves the others alone.
 
         Every call leaves before the first answer is awaited. When the HTTP client goes away (this coroutine is
-        cancelled) the calls still in progress are cancelled.
+        cancelled) the calls still in progress are cancelled. A lone item's answer has the headers of `finish`.
         """
         started = [self.begin(item, exchange, base) for item in items]
+        finish = self.finish if len(started) == 1 else self._finish
         answers: list[Answer] = []
         try:
             for entry in started:
                 if isinstance(entry, Answer):
                     answers.append(entry)
                     continue
-                answer = await self._finish(entry, exchange)
+                answer = await finish(entry, exchange)
                 answer.cost = await _cost_of(entry)
                 answers.append(answer)
         except asyncio.CancelledError:

@@ -28,10 +28,11 @@ CREDENTIAL = "x-waypost-credential"
 
 COST = "x-waypost-cost"
 COST_HEADER = "X-Waypost-Cost"
+CACHE_HEADER = "X-Waypost-Cache"
 
 # Headers that describe an answer besides its body, by the server's metadata that holds them.
 ANSWER_HEADERS = {
-    "x-waypost-cache": "X-Waypost-Cache",
+    "x-waypost-cache": CACHE_HEADER,
     COST: COST_HEADER,
     "ratelimit": "RateLimit",
     "ratelimit-policy": "RateLimit-Policy",

@@ -14,7 +14,7 @@ from aiohttp import hdrs
 from runtime.metrics import observe_batch
 from transcoder.calls import check_key, missing_key, over_quota, quota_headers
 from transcoder.dispatch import Answer, NotAdmitted
-from transcoder.exchange import COST_HEADER
+from transcoder.exchange import CACHE_HEADER, COST_HEADER
 from transcoder.requests import NULL, too_busy
 from transcoder.responses import seconds
 
@@ -163,6 +163,8 @@ class Messages:
         if accepted:
             self.check_room(segment)
             answers = await self._fly(segment, connection, calls.run(accepted, exchange, base))
+        if len(items) == 1 and answers and (state := (answers[0].headers or {}).get(CACHE_HEADER)) is not None:
+            headers[CACHE_HEADER] = state
         headers[COST_HEADER] = str(sum(1 if answer.cost is None else answer.cost for answer in answers))
         await self._admission.report(
             admitted.principal, [answer.reason for answer in answers if answer.cost is None], exchange

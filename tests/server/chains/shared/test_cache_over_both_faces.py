@@ -157,7 +157,9 @@ async def test_when_the_nodes_are_gone_metadata_past_its_hour_is_better_than_non
     assert unknown["error"]["code"] == 503
 
 
-async def test_a_batch_has_no_header_and_is_answered_out_of_the_cache_as_well(gateway: RunningGateway, site: Site):
+async def test_a_batch_of_several_has_no_header_and_is_answered_out_of_the_cache_as_well(
+    gateway: RunningGateway, site: Site
+):
     holders = [f"0x{number:040x}" for number in range(0x5000, 0x5032)]
     body = [
         {"jsonrpc": "2.0", "id": number, "method": "getTokenBalance",
@@ -171,6 +173,29 @@ async def test_a_batch_has_no_header_and_is_answered_out_of_the_cache_as_well(ga
     assert await first.json() == await again.json()
     assert "X-Waypost-Cache" not in first.headers
     assert "X-Waypost-Cache" not in again.headers
+
+
+async def test_a_batch_of_one_has_the_header_of_its_call(gateway: RunningGateway, site: Site):
+    params = {"chain": "ethereum", "address": f"0x{0x6000:040x}"}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "getBalance", "params": params}
+
+    async def state_of(body: Any, **headers: str) -> tuple[str | None, str]:
+        response = await gateway.post(body, headers=headers)
+        assert response.status == 200
+        return response.headers.get("X-Waypost-Cache"), response.headers["X-Waypost-Cost"]
+
+    assert await state_of([call]) == ("miss", "1")
+    assert await site.asked() == 1
+    # As a call is read, and as it is kept whole.
+    for _ in range(3):
+        assert await state_of([call]) == await state_of(call) == ("hit", "1")
+    assert await site.asked() == 0
+    fresh = {"Cache-Control": "no-cache"}
+    assert await state_of([call], **fresh) == await state_of(call, **fresh) == ("bypass", "1")
+    for other in (call | {"method": "getBlockHeight", "params": {"chain": "ethereum"}}, call | {"method": "none"}):
+        assert await state_of([other]) == await state_of(other)
+        assert (await state_of([other]))[0] is None
+    assert await state_of([call, call]) == (None, "2")
 
 
 @pytest.mark.parametrize("method", ["getBlockHeight", "getChainHealth"])
