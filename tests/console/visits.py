@@ -26,7 +26,7 @@ SECTIONS = ("chains", "operations", "wallet", "markets", "usage")
 PLACE = "waypost.key"
 
 # Answers of the local chains under load; what is promised in time is measured apart.
-expect.set_options(timeout=20_000)
+expect.set_options(timeout=10_000)
 
 _RECORDER = """
 addEventListener('securitypolicyviolation', (event) =>
