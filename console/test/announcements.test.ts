@@ -46,8 +46,8 @@ test("many at once are summarised", () => {
   const board = after(EMPTY, health(SLUGS));
   const { spoken } = announce(SILENT, board, START)!;
   const moved = after(board, ...SLUGS.map((slug, number) => at(slug, number)));
-  assert.equal(announce(spoken, moved, later(1))?.text, "arbitrum at block 0, base at block 1, bitcoin at block 2, ethereum at block 3 and 2 others with new blocks.");
-  assert.match(announce(spoken, after(board, health([], SLUGS)), later(1))!.text, /^arbitrum is down; .*; ethereum is down and 2 other states changed\.$/);
+  assert.equal(announce(spoken, moved, later(1))?.text, "arbitrum at block 0, base at block 1, bitcoin at block 2, ethereum at block 3 and 2 more with new blocks.");
+  assert.match(announce(spoken, after(board, health([], SLUGS)), later(1))!.text, /^arbitrum is down; .*; ethereum is down and 2 more with new states\.$/);
 });
 
 test("ages: by the block's time, else since when it is seen; a block of the future is said to be one", () => {

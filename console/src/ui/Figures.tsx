@@ -9,7 +9,7 @@ export function Figures({ title, summary, picture, table }: { title: string; sum
     <figure class="figures">
       <figcaption>
         <span class="title">{title}</span>
-        <button type="button" class="small quiet" aria-expanded={isOpen} aria-controls={id} onClick={() => setOpen(!isOpen)} aria-label={`Figures of ${title}`}>
+        <button type="button" class="small quiet" aria-expanded={isOpen} aria-controls={id} onClick={() => setOpen(!isOpen)} aria-label={`${isOpen ? "Hide figures" : "Figures"} of ${title}`}>
           {isOpen ? "Hide figures" : "Figures"}
         </button>
       </figcaption>

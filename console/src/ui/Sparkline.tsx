@@ -1,9 +1,9 @@
-/** A small line without axes; the words beside it say what it shows. Undefined values are gaps. `floor` is at its foot, else the least value. */
-export function Sparkline({ values, width = 96, height = 24, floor }: { values: readonly (number | undefined)[]; width?: number; height?: number; floor?: number }) {
+/** A small line without axes; the words beside it say what it shows. Undefined values are gaps. `range` is within its height at least. */
+export function Sparkline({ values, width = 96, height = 24, range = [] }: { values: readonly (number | undefined)[]; width?: number; height?: number; range?: readonly number[] }) {
   const known = values.filter((value) => value !== undefined);
   if (known.length < 2) return <svg class="sparkline" width={width} height={height} aria-hidden="true" />;
-  const low = Math.min(...known, ...(floor === undefined ? [] : [floor]));
-  const span = Math.max(...known) - low || 1;
+  const low = Math.min(...known, ...range);
+  const span = Math.max(...known, ...range) - low || 1;
   const step = width / Math.max(1, values.length - 1);
   let path = "";
   let isGap = true;

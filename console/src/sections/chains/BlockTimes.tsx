@@ -15,8 +15,8 @@ export function BlockTimes({ chains }: { chains: readonly Chain[] }) {
   const id = useId();
   return (
     <section aria-label="Block times">
-      <button type="button" class="small quiet" aria-expanded={isOpen} aria-controls={id} aria-label="Figures of block times" onClick={() => setOpen(!isOpen)}>
-        {isOpen ? "Hide figures" : "Figures of block times"}
+      <button type="button" class="small quiet" aria-expanded={isOpen} aria-controls={id} onClick={() => setOpen(!isOpen)}>
+        {isOpen ? "Hide figures of block times" : "Figures of block times"}
       </button>
       <div id={id} hidden={!isOpen}>
         {isOpen && <Measures chains={chains} />}

@@ -2,13 +2,14 @@ import { useEffect, useRef } from "preact/hooks";
 import { hashOf } from "../../app/routes.ts";
 import { group, short } from "../../format/figures.ts";
 import { latency } from "../../format/times.ts";
+import { printExact } from "../../gateway/exact.ts";
 import { useStore } from "../../store.ts";
 import { Badge, type Tone } from "../../ui/Badge.tsx";
 import { Sparkline } from "../../ui/Sparkline.tsx";
 import { Text } from "../../ui/Text.tsx";
 import type { Block, Chain, Head, State } from "./board.ts";
 import type { Feed } from "./feed.ts";
-import { age, blockTime, blockTimes, isReorganised, reasonWords, rhythm, rhythmWords, STATE_WORDS } from "./figures.ts";
+import { age, blockTime, blockTimes, hasEnded, isReorganised, reasonWords, rhythm, rhythmWords, STATE_WORDS } from "./figures.ts";
 
 export const TONES: Readonly<Record<State, Tone>> = { ok: "good", degraded: "warn", down: "bad", unknown: "idle" };
 
@@ -64,24 +65,23 @@ function Condition({ chain, feed, isFollowed }: { chain: Chain; feed: Feed; isFo
   const { state, reason, stream, failure, askFailure } = chain;
   return (
     <>
-      <Badge tone={TONES[state]}>{STATE_WORDS[state]}</Badge>
+      <Badge tone={TONES[state]}>{STATE_WORDS[state]}</Badge>{" "}
       {reason !== undefined && (
         <span class="why">
           <Text most={60}>{reasonWords(reason)}</Text>
         </span>
-      )}
-      {stream === "stalled" && <Badge tone="warn">stalled</Badge>}
-      {chain.reorganisedAt !== undefined && <Reorganised chain={chain} feed={feed} />}
-      {stream === "ended" && (
+      )}{" "}
+      {stream === "stalled" && <Badge tone="warn">stalled</Badge>} {chain.reorganisedAt !== undefined && <Reorganised chain={chain} feed={feed} />}{" "}
+      {hasEnded(chain) && (
         <span class="why">
           <Badge tone="bad">stream ended</Badge> <strong>{failure?.reason}</strong> <Text most={120}>{failure?.message ?? ""}</Text>
         </span>
-      )}
+      )}{" "}
       {askFailure !== undefined && (
         <span class="why">
           <strong>{askFailure.reason}</strong> <Text most={120}>{`health not read: ${askFailure.message}`}</Text>
         </span>
-      )}
+      )}{" "}
       {!isFollowed && stream === "none" && chain.head !== undefined && <span class="why">not followed now</span>}
     </>
   );
@@ -95,7 +95,7 @@ function Reorganised({ chain, feed }: { chain: Chain; feed: Feed }) {
 function HeadOf({ slug, head }: { slug: string; head: Head }) {
   return (
     <>
-      <a href={hashOf("getBlockByNumber", { chain: slug, block: String(head.number) })}>{group(head.number)}</a>{" "}
+      <a href={hashOf("getBlockByNumber", { items: printExact([{ chain: slug, block: head.number }]) })}>{group(head.number)}</a>{" "}
       {head.hash !== undefined && (
         <span class="hash" title={head.hash}>
           <Text mono>{short(head.hash)}</Text>
@@ -121,7 +121,7 @@ function Rhythm({ blocks }: { blocks: readonly Block[] }) {
   if (found === undefined) return <Missing what="block time" />;
   return (
     <span class="rhythm-line" title={rhythmWords(found)}>
-      <Sparkline values={blockTimes(blocks).map((time) => time.seconds)} floor={0} />
+      <Sparkline values={blockTimes(blocks).map((time) => time.seconds)} range={[0, 2 * found.average]} width={160} />
       <span aria-hidden="true">{blockTime(found.average)}</span>
       <span class="hidden">{rhythmWords(found)}</span>
     </span>

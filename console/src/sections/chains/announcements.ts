@@ -24,7 +24,7 @@ export function announce(before: Spoken, board: Board, now: number): { readonly 
   const states = [...conditions].filter(([slug, words]) => before.conditions.get(slug) !== words).map(([slug, words]) => `${slug} is ${words}`);
   const moved = [...heads].filter(([slug, number]) => before.heads.get(slug) !== number).map(([slug, number]) => `${slug} at block ${number}`);
   if (states.length + moved.length === 0) return undefined;
-  const parts = [named(states, "; ", "other states changed"), named(moved, ", ", "others with new blocks")].filter((part) => part !== "");
+  const parts = [named(states, "; ", "more with new states"), named(moved, ", ", "more with new blocks")].filter((part) => part !== "");
   return { text: `${parts.join(". ")}.`, spoken };
 }
 

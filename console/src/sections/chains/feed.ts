@@ -2,7 +2,7 @@
  * Keeps a board current: getHealth every ten seconds, streams of the rows that are seen, their health once a minute; polls where
  * the gateway opens no socket. It rests while the tab is hidden, when it is paused, and after ten minutes untouched.
  */
-import { callAll, post, type Call, type Outcome } from "../../gateway/calls.ts";
+import { callAll, MOST_ITEMS, post, type Call, type Outcome } from "../../gateway/calls.ts";
 import { Failure } from "../../gateway/failure.ts";
 import { isDemo, key } from "../../gateway/session.ts";
 import { socketState, subscribe } from "../../gateway/socket.ts";
@@ -19,6 +19,8 @@ const SOCKET_AGAIN_MS = 60_000;
 const SEEN_LASTS_MS = 3000;
 const SHOWN_EVERY_MS = 200;
 const TICK_MS = 1000;
+/** The opening of a socket and the subscription on it are two requests. */
+const DEMO_PAUSE_MS = 2200;
 const TOUCHES = ["pointerdown", "pointermove", "keydown", "scroll", "wheel", "touchstart"] as const;
 
 /** Why nothing is read: the reader paused it, or touched nothing for ten minutes. */
@@ -45,6 +47,8 @@ export class Feed {
   private healthAt = -Infinity;
   private touchedAt = Date.now();
   private socketAgainAt = 0;
+  /** Without a key requests and openings of the socket go a second apart. */
+  private quietUntil = 0;
 
   /** Begins; returns what ends it. */
   start(): () => void {
@@ -147,10 +151,12 @@ export class Feed {
     // One stream finds out whether there is a socket again.
     if (this.current.isPolled) slugs = now >= this.socketAgainAt || this.streams.size > 0 ? slugs.slice(0, 1) : [];
     for (const slug of [...this.streams.keys()]) if (!slugs.includes(slug)) this.leave(slug);
+    if (isDemo() && (this.isAsking || now < this.quietUntil)) return;
     for (const slug of slugs) if (!this.streams.has(slug)) this.begin(slug);
   }
 
   private begin(slug: string): void {
+    this.keepQuiet();
     this.apply({ type: "started", slug });
     const leave = subscribe<BlockEvent>(
       "watchBlocks",
@@ -181,10 +187,12 @@ export class Feed {
 
   /** Reads what is due, in one batch; one at a time, and without a key at its pace. */
   private async ask(now: number): Promise<void> {
-    if (this.isAsking) return;
+    if (this.isAsking || now < this.quietUntil) return;
     const { isPolled } = this.current;
     const isHealthDue = now - this.healthAt >= (isPolled && !isDemo() ? POLL_EVERY_MS : HEALTH_EVERY_MS);
-    const slugs = this.current.healthAt === undefined ? [] : due(this.current, this.seen(now), isDemo(), now, isPolled ? POLL_EVERY_MS : CHAIN_HEALTH_EVERY_MS);
+    // Polls read all in one batch.
+    const period = isPolled ? (isHealthDue ? 0 : Infinity) : CHAIN_HEALTH_EVERY_MS;
+    const slugs = this.current.healthAt === undefined ? [] : due(this.current, this.seen(now), isDemo(), now, period).slice(0, MOST_ITEMS - 1);
     if (!isHealthDue && slugs.length === 0) return;
     this.isAsking = true;
     const { signal } = this.leaving;
@@ -208,9 +216,14 @@ export class Feed {
     }
     if (signal.aborted) return;
     this.isAsking = false;
+    this.keepQuiet();
     // Now it is known what may be followed, and whose health is to be read.
     this.follow(Date.now());
     if (isHealthDue && this.failure.get() === undefined) void this.ask(Date.now());
+  }
+
+  private keepQuiet(): void {
+    if (isDemo()) this.quietUntil = Date.now() + DEMO_PAUSE_MS;
   }
 
   private takeHealth(outcome: Outcome<Health>): void {

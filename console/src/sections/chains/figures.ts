@@ -80,12 +80,15 @@ export const blockTime = (value: number): string => (value < 1 ? `${value.toFixe
 export const rhythmWords = ({ average, longest, blocks, lastsMs }: Rhythm): string =>
   `a block every ${blockTime(average)} on average, ${blockTime(longest)} at most, over ${blocks} blocks in ${duration(lastsMs)}`;
 
+/** Returns whether the stream's end is news: that no node serves a chain that is down, is not. */
+export const hasEnded = ({ stream, state, failure }: Chain): boolean => stream === "ended" && !(state === "down" && failure?.reason === "UPSTREAM_UNAVAILABLE");
+
 /** Returns what a chain's condition is, in a few words; two of them are compared to see a change. */
 export function condition(chain: Chain, now: number): string {
   const words = chain.state === "unknown" ? ["idle"] : [STATE_WORDS[chain.state]];
   if (chain.reason !== undefined) words.push(reasonWords(chain.reason));
   if (chain.stream === "stalled") words.push("stalled");
-  if (chain.stream === "ended") words.push(`its stream ended, ${chain.failure?.reason ?? "complete"}`);
+  if (hasEnded(chain)) words.push(`its stream ended, ${chain.failure?.reason ?? "complete"}`);
   if (isReorganised(chain, now)) words.push("reorganised");
   return words.join(", ");
 }
