@@ -40,7 +40,7 @@ export const fieldsOf = (params: readonly Param[]): Field[] =>
 
 function fieldOf(name: string, given: Schema, isRequired: boolean, depth = 0): Field {
   const schema = formOf(given);
-  const example = given.examples?.[0] ?? schema.examples?.[0];
+  const example = given.examples?.[0] ?? schema.examples?.[0] ?? given.default;
   const base = {
     name,
     description: given.description ?? schema.description ?? "",
@@ -79,7 +79,7 @@ const membersOf = (schema: Schema, depth: number): Field[] =>
 function listOf({ items }: Schema, placeholder: string, example: unknown, depth: number): Partial<Field> & Pick<Field, "control"> {
   if (Array.isArray(items)) {
     if (depth >= DEEPEST) return { control: "json" };
-    return { control: "tuple", members: (items as readonly Schema[]).map((one, place) => fieldOf(`[${place}]`, one, one.anyOf === undefined, depth + 1)) };
+    return { control: "tuple", members: (items as readonly Schema[]).map((one, place) => fieldOf(`[${place}]`, one, one.anyOf === undefined && one.type !== "null", depth + 1)) };
   }
   const one = fieldOf("", (items ?? {}) as Schema, true, depth + 1);
   if (one.control === "object") return { control: "rows", members: one.members };

@@ -34,8 +34,8 @@ function curl({ name, kind, eventStream, params: described }: Operation, params:
     const members = described.flatMap((param) => queryOf(param.schema, params[param.name]).map((text) => `--data-urlencode ${shell(`${param.name}=${text}`)}`));
     return [`curl -N -G "${inDoubleQuotes(origin)}${path}"`, ...members].join(" \\\n  ");
   }
-  const body = jsonText({ jsonrpc: "2.0", id: 1, method: name, params });
-  return [`curl -s "${inDoubleQuotes(origin)}/${user}/v1"`, "-H 'Content-Type: application/json'", `-d ${shell(body)}`].join(" \\\n  ");
+  const body = { jsonrpc: "2.0", id: 1, method: name, params };
+  return [`curl -s "${inDoubleQuotes(origin)}/${user}/v1"`, "-H 'Content-Type: application/json'", `-d ${shell(jsonLines(body))}`].join(" \\\n  ");
 }
 
 /** Returns a parameter as query members have it: lists are repeated, items text with colons. */
@@ -53,7 +53,7 @@ function grpcurl(operation: Operation, params: Params, { origin, key }: Place): 
   const { protocol, hostname } = new URL(origin);
   return [
     `grpcurl ${protocol === "https:" ? "" : "-plaintext "}-H "x-api-key: ${key ?? `$${VARIABLE}`}"`,
-    `-d ${shell(jsonText({ ...operation.fixed, ...messageOf(operation, params) }))}`,
+    `-d ${shell(jsonLines({ ...operation.fixed, ...messageOf(operation, params) }))}`,
     `${shell(`${hostname}:${GRPC_PORT}`)} ${shell((operation.grpc ?? "").replace(/^\//, ""))}`,
   ].join(" \\\n  ");
 }
@@ -177,6 +177,12 @@ function typescriptOf(value: unknown, indent = ""): string {
 
 /** Returns JSON in which no character is hidden. */
 const jsonText = (value: unknown): string => escaped(printExact(value));
+
+/** Returns the same over several lines where one would be long. */
+const jsonLines = (value: unknown): string => {
+  const line = jsonText(value);
+  return line.length <= WIDTH - 24 ? line : escaped(printExact(value, 2));
+};
 
 const HIDDEN = /[\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu;
 
