@@ -15,13 +15,11 @@ from runtime.settings.endpoints import (
     RouteSettings,
     SourceSettings,
 )
+from runtime.settings.faces import ConsoleSettings, GrpcSettings, HttpSettings, TranscoderSettings
 from runtime.settings.loading import load_settings
 from runtime.settings.sections import (
     CalendarSettings,
-    ConsoleSettings,
     ControlSettings,
-    GrpcSettings,
-    HttpSettings,
     LogSettings,
     MarketplaceSettings,
     MetricsSettings,
@@ -29,7 +27,6 @@ from runtime.settings.sections import (
     QuotaSettings,
     ServerLimits,
     StorageSettings,
-    TranscoderSettings,
 )
 from runtime.settings.streams import StreamSettings
 from runtime.settings.telemetry import TelemetrySettings

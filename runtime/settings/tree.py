@@ -13,12 +13,10 @@ from runtime.logs import redact_text
 from runtime.settings.cache import CacheSettings
 from runtime.settings.endpoints import SOURCES as OFF_CHAIN
 from runtime.settings.endpoints import ChainSettings, FetcherSettings, PricesSettings, RouteSettings, SourceSettings
+from runtime.settings.faces import ConsoleSettings, GrpcSettings, HttpSettings, TranscoderSettings
 from runtime.settings.sections import (
     CalendarSettings,
-    ConsoleSettings,
     ControlSettings,
-    GrpcSettings,
-    HttpSettings,
     LogSettings,
     MarketplaceSettings,
     MetricsSettings,
@@ -26,7 +24,6 @@ from runtime.settings.sections import (
     QuotaSettings,
     ServerLimits,
     StorageSettings,
-    TranscoderSettings,
     default_storage_url,
 )
 from runtime.settings.streams import StreamSettings

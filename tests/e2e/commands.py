@@ -126,3 +126,17 @@ def is_running(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except OSError:
         return False
+
+
+async def page_of(url: str) -> tuple[str, list[str]]:
+    """Return what a browser gets at a URL, and the first bytes of the files that it names there."""
+    async with aiohttp.ClientSession(headers={"Accept": "text/html,*/*;q=0.8"}) as session:
+        async with session.get(url) as response:
+            assert response.status == 200
+            page = await response.text()
+        contents = []
+        for path in re.findall(r' (?:src|href)="(/[^"]*)"', page):
+            async with session.get(url + path) as response:
+                assert response.status == 200, path
+                contents.append((await response.text())[:100])
+    return page, contents

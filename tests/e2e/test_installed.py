@@ -21,7 +21,7 @@ from packaging.requirements import Requirement
 from devnet.ports import free_port
 from runtime.version import VERSION
 from setup import FILES, PARTS
-from tests.e2e.commands import ROOT, Waypost, base_of, post
+from tests.e2e.commands import ROOT, Waypost, base_of, page_of, post
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -162,6 +162,9 @@ async def test_an_installation_serves_both_faces_and_writes_to_the_users_folders
         base = await base_of(running)
         answer = await post(f"{base.rpartition('/')[0]}/{key[0]}", BALANCE)
         assert answer["result"]["data"]["token"] == "ETH"
+        page, contents = await page_of(base.rpartition("/")[0])
+        assert 'content="devnet"' in page
+        assert contents
         published = await post(base, PUBLISHED)
         assert "svc_vault" in str(published["result"])
         target = (await running.printed(r"gRPC      (\S+)"))[1]

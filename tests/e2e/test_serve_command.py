@@ -15,7 +15,7 @@ import pytest
 from devnet.ports import free_port
 from runtime.settings import load_settings
 from tests.collector import run_collector
-from tests.e2e.commands import CREDENTIAL, HEIGHT, base_of, children, is_running, post, waypost
+from tests.e2e.commands import CREDENTIAL, HEIGHT, base_of, children, is_running, page_of, post, waypost
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,6 +65,10 @@ async def test_server_and_transcoder_as_two_processes(config: Path, tmp_path: Pa
         http = (await face.printed(r"JSON-RPC on (\S+)"))[1]
         assert (await post(f"{http}/local", HEIGHT))["result"]["data"]["chain"] == "0x1"
         assert (await post(f"{http}/wrong", HEIGHT))["error"]["code"] == 401
+        # Of its own profile, not the server's: as the document's examples.
+        page, files = await page_of(http)
+        assert 'content="mainnet"' in page
+        assert files
         for process in (face, serving):
             process.signal()
             assert await process.ended() == 0

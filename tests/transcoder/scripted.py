@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from google.protobuf.message import Message
 
+    from transcoder.console_files import ConsoleFiles
+
     Script = Callable[[Message, Any], Awaitable[Message]]
 
 KEY = "wp_good"
@@ -225,13 +227,15 @@ class Face:
 
 
 @asynccontextmanager
-async def serving(options: Options, server: Server, credential: str | None = None) -> AsyncIterator[Face]:
+async def serving(
+    options: Options, server: Server, credential: str | None = None, console: ConsoleFiles | None = None
+) -> AsyncIterator[Face]:
     grpc_server = grpc.aio.server()
     grpc_server.add_generic_rpc_handlers(server.handlers())
     port = grpc_server.add_insecure_port("127.0.0.1:0")
     await grpc_server.start()
     channel = grpc.aio.insecure_channel(f"127.0.0.1:{port}")
-    app = create_app(channel, options, credential=credential)  # type: ignore[arg-type]  # the same attributes
+    app = create_app(channel, options, credential=credential, console=console)  # type: ignore[arg-type]  # the same attributes
     runner = Runner(app, shutdown_timeout=1.0)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()

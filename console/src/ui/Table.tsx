@@ -17,6 +17,7 @@ export function Table<Row>({
   keyOf,
   sorted,
   showCaption = false,
+  most = Infinity,
 }: {
   caption: string;
   columns: readonly Column<Row>[];
@@ -24,53 +25,68 @@ export function Table<Row>({
   keyOf: (row: Row, place: number) => string;
   sorted?: { readonly column: string; readonly isDescending: boolean };
   showCaption?: boolean;
+  /** Rows that are shown at first, after sorting; a button shows as many more. */
+  most?: number;
 }) {
   const [order, setOrder] = useState(sorted);
+  const [limit, setLimit] = useState(most);
   const by = columns.find((column) => column.name === order?.column)?.by;
   const shown = by === undefined || order === undefined ? rows : [...rows].sort((a, b) => compared(by(a), by(b), order.isDescending));
   return (
-    <div class="table-region" role="region" aria-label={caption} tabIndex={0}>
-      <table>
-        <caption class={showCaption ? "" : "hidden"}>{caption}</caption>
-        <thead>
-          <tr>
-            {columns.map((column) => {
-              const isBy = column.name === order?.column;
-              const state = isBy ? (order?.isDescending ? "descending" : "ascending") : undefined;
-              return (
-                <th key={column.name} scope="col" class={column.isNumber ? "number" : ""} {...(state && { "aria-sort": state })}>
-                  {column.by === undefined ? (
-                    column.name
-                  ) : (
-                    <button type="button" class="sort" onClick={() => setOrder({ column: column.name, isDescending: isBy ? !order?.isDescending : column.isNumber === true })}>
-                      {column.name}
-                      <span aria-hidden="true">{isBy ? (order?.isDescending ? " ↓" : " ↑") : " ↕"}</span>
-                    </button>
-                  )}
-                </th>
-              );
-            })}
-          </tr>
-        </thead>
-        <tbody>
-          {shown.map((row, place) => (
-            <tr key={keyOf(row, place)}>
-              {columns.map((column, index) =>
-                index === 0 ? (
-                  <th key={column.name} scope="row">
-                    {column.show(row)}
+    <>
+      <div class="table-region" role="region" aria-label={caption} tabIndex={0}>
+        <table>
+          <caption class={showCaption ? "" : "hidden"}>{caption}</caption>
+          <thead>
+            <tr>
+              {columns.map((column) => {
+                const isBy = column.name === order?.column;
+                const state = isBy ? (order?.isDescending ? "descending" : "ascending") : undefined;
+                return (
+                  <th key={column.name} scope="col" class={column.isNumber ? "number" : ""} {...(state && { "aria-sort": state })}>
+                    {column.by === undefined ? (
+                      column.name
+                    ) : (
+                      <button type="button" class="sort" onClick={() => setOrder({ column: column.name, isDescending: isBy ? !order?.isDescending : column.isNumber === true })}>
+                        {column.name}
+                        <span aria-hidden="true">{isBy ? (order?.isDescending ? " ↓" : " ↑") : " ↕"}</span>
+                      </button>
+                    )}
                   </th>
-                ) : (
-                  <td key={column.name} class={column.isNumber ? "number" : ""}>
-                    {column.show(row)}
-                  </td>
-                ),
-              )}
+                );
+              })}
             </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+          </thead>
+          <tbody>
+            {shown.slice(0, limit).map((row, place) => (
+              <tr key={keyOf(row, place)}>
+                {columns.map((column, index) =>
+                  index === 0 ? (
+                    <th key={column.name} scope="row">
+                      {column.show(row)}
+                    </th>
+                  ) : (
+                    <td key={column.name} class={column.isNumber ? "number" : ""}>
+                      {column.show(row)}
+                    </td>
+                  ),
+                )}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {shown.length > limit && (
+        <p class="row">
+          <button type="button" class="small" onClick={() => setLimit(limit + most)}>
+            {Math.min(most, shown.length - limit)} more rows
+          </button>
+          <span class="faint">
+            {limit} of {shown.length} shown
+          </span>
+        </p>
+      )}
+    </>
   );
 }
 

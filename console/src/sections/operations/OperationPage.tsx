@@ -228,16 +228,18 @@ interface Health {
 }
 let slugs: Promise<readonly string[]> | undefined;
 
-/** Returns the chains that the operation takes; undefined while they are not known, where any text may be typed. */
+/** Returns the chains that the operation takes, none while they are read; undefined where they are not known and any text may be typed. */
 function useChains({ chains }: Operation, fields: readonly Field[]): readonly string[] | undefined {
-  const [every, setEvery] = useState<readonly string[] | undefined>();
+  const [every, setEvery] = useState<readonly string[] | undefined>([]);
+  const user = useStore(key);
   const isNeeded = chains === undefined && fields.some((field) => field.control === "chain" || field.members.some(({ control }) => control === "chain"));
   useEffect(() => {
     if (!isNeeded) return;
     slugs ??= call<Health>("getHealth").then((health) => Object.values(health.chains).flat().sort());
     slugs.then(setEvery, () => {
       slugs = undefined;
+      setEvery(undefined);
     });
-  }, [isNeeded]);
+  }, [isNeeded, user]);
   return chains ?? every;
 }
