@@ -29,7 +29,7 @@ async def test_a_section_with_its_content_violates_nothing(visit: Visits, sectio
         await opened.page.set_viewport_size(viewport)
         await opened.page.get_by_label("Theme").select_option(theme)
         found += [f"{theme} {viewport['width']}: {one}" for one in await violations(opened)]
-    assert found == []
+    assert not found, "\n".join(found)
 
 
 async def violations(opened: Visit) -> list[str]:
