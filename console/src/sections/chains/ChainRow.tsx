@@ -52,7 +52,16 @@ export function ChainRow({ chain, feed, isPolled, clockOffset, observer }: { cha
         {isFollowed ? (
           <span class="faint">{stream === "starting" ? "opening" : isPolled ? "polled" : "followed"}</span>
         ) : (
-          <button type="button" class="small" aria-label={`Look at ${slug}`} onClick={() => feed.look([slug])} disabled={rest !== "running"}>
+          <button
+            type="button"
+            class="small"
+            aria-label={`Look at ${slug}`}
+            disabled={rest !== "running"}
+            onClick={() => {
+              feed.look([slug]);
+              row.current?.querySelector("a")?.focus({ preventScroll: true }); // the button goes
+            }}
+          >
             Look
           </button>
         )}

@@ -27,7 +27,7 @@ export default function Chains() {
       <h1>Chains</h1>
       <Announcements feed={feed} />
       {failure !== undefined && <FailureNotice failure={failure} />}
-      <Rest feed={feed} />
+      <Rest feed={feed} isAlone={board.chains.length === 0} />
       <Limits board={board} />
       {board.chains.length > 0 ? <Rows feed={feed} board={board} /> : failure === undefined && <Loading what="the chains" />}
     </>
@@ -42,16 +42,24 @@ function Announcements({ feed }: { feed: Feed }) {
   );
 }
 
-function Rest({ feed }: { feed: Feed }) {
+function Rest({ feed, isAlone }: { feed: Feed; isAlone: boolean }) {
   const rest = useStore(feed.rest);
   if (rest === "running") return null;
   return (
     <div class="notice warn" role="status" aria-label="Paused">
       <strong>Paused</strong> {rest === "untouched" ? "as nothing was touched for ten minutes" : "by you"}: the figures are of {moment(feed.clock.get())} UTC, and nothing is read.
-      <button type="button" onClick={() => feed.goOn()}>
-        Go on
-      </button>
+      {isAlone && <RestButton feed={feed} />}
     </div>
+  );
+}
+
+/** One button for both, so that it keeps the focus. */
+function RestButton({ feed }: { feed: Feed }) {
+  const isRunning = useStore(feed.rest) === "running";
+  return (
+    <button id="board-rest" type="button" class={isRunning ? "" : "main"} onClick={() => (isRunning ? feed.pause() : feed.goOn())}>
+      {isRunning ? "Pause" : "Go on"}
+    </button>
   );
 }
 
@@ -96,16 +104,20 @@ function Rows({ feed, board }: { feed: Feed; board: Board }) {
               <span class="faint" id="look-cost">
                 {count(idle.length, "unit")} + streams
               </span>
-              <button type="button" aria-describedby="look-cost" onClick={() => feed.look(idle)} disabled={rest !== "running"}>
+              <button
+                type="button"
+                aria-describedby="look-cost"
+                disabled={rest !== "running"}
+                onClick={() => {
+                  feed.look(idle);
+                  document.getElementById("board-rest")?.focus(); // the button goes
+                }}
+              >
                 Look at all
               </button>
             </>
           )}
-          {rest === "running" && (
-            <button type="button" onClick={() => feed.pause()}>
-              Pause
-            </button>
-          )}
+          <RestButton feed={feed} />
         </div>
       </div>
       <div class="card board-card">

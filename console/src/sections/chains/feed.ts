@@ -17,6 +17,7 @@ export const UNTOUCHED_MS = 600_000;
 const SOCKET_AGAIN_MS = 60_000;
 /** A row that is scrolled past and back keeps its stream. */
 const SEEN_LASTS_MS = 3000;
+const NOTICED_AFTER_MS = 50;
 const SHOWN_EVERY_MS = 200;
 const TICK_MS = 1000;
 /** The opening of a socket and the subscription on it are two requests. */
@@ -41,6 +42,7 @@ export class Feed {
   private readonly rows = new Map<string, number | undefined>();
   private readonly streams = new Map<string, () => void>();
   private ticking: ReturnType<typeof setInterval> | undefined;
+  private noticing: ReturnType<typeof setTimeout> | undefined;
   private showing: ReturnType<typeof setTimeout> | undefined;
   private leaving = new AbortController();
   private isAsking = false;
@@ -73,7 +75,10 @@ export class Feed {
   see(slug: string, isSeen: boolean): void {
     if (isSeen) this.rows.set(slug, undefined);
     else if (this.rows.has(slug)) this.rows.set(slug, Date.now());
-    if (isSeen && this.ticking !== undefined) this.follow(Date.now());
+    if (!isSeen) return;
+    // Rows come into view together.
+    clearTimeout(this.noticing);
+    this.noticing = setTimeout(() => this.tick(), NOTICED_AFTER_MS);
   }
 
   /** Looks at chains by the reader's wish: their health once, their streams while they are seen. Without a key at one alone. */
@@ -115,6 +120,7 @@ export class Feed {
 
   private halt(): void {
     clearInterval(this.ticking);
+    clearTimeout(this.noticing);
     this.ticking = undefined;
     this.leaving.abort();
     this.isAsking = false;
