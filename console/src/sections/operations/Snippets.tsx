@@ -67,7 +67,7 @@ export function Snippets({ operation, params }: { operation: Operation; params: 
           <p class="faint">A field holds no JSON: there is no such call.</p>
         ) : (
           <>
-            <pre class="op-code" tabIndex={0} aria-label={`${operation.name} with ${language}`}>
+            <pre class="op-code" role="group" tabIndex={0} aria-label={`${operation.name} with ${language}`}>
               {secret === "shown" ? snippet(language, operation, params, { origin, key: current }) : text}
             </pre>
             <p class="op-about">{WITH[language]}</p>
