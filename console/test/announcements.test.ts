@@ -42,6 +42,15 @@ test("states that changed come first, with their reasons", () => {
   assert.match(announce(spoken, worse, later(1))!.text, /^base is down.*; ethereum is ok, stalled;/);
 });
 
+test("that no node serves a chain that is down is said once", () => {
+  const failure = new Failure("no endpoint answered", "UPSTREAM_UNAVAILABLE", 503);
+  const board = after(EMPTY, health(["base"]));
+  const { spoken } = announce(SILENT, board, START)!;
+  const away = after(board, { type: "ended", slug: "base", failure });
+  assert.equal(announce(spoken, away, later(1))?.text, "base is ok, its stream ended, UPSTREAM_UNAVAILABLE.");
+  assert.equal(announce(spoken, after(away, health([], ["base"])), later(1))?.text, "base is down.");
+});
+
 test("many at once are summarised", () => {
   const board = after(EMPTY, health(SLUGS));
   const { spoken } = announce(SILENT, board, START)!;

@@ -102,6 +102,7 @@ export class Feed {
     this.halt();
     this.current = EMPTY;
     this.spoken = SILENT;
+    this.announcement.set("");
     this.failure.set(undefined);
     this.show();
     this.settle();
