@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
+import { hashOf } from "../../app/routes.ts";
 import { amount, group } from "../../format/figures.ts";
 import { call } from "../../gateway/calls.ts";
 import { printExact } from "../../gateway/exact.ts";
@@ -43,7 +44,7 @@ export function Approvals({ found, chain, address, costs }: Props) {
   const units = inUnits(unitsOf(["getApprovalsRevoke"], costs));
   const words = (
     <p class="faint">
-      Read at block {group(found.blockHeight)}: what five known spenders may move of USDC, USDT, DAI, WETH, WBTC and LINK. Other tokens and spenders are not looked for.
+      Read at block {group(found.blockHeight)}. Only the spenders and tokens that <a href={hashOf("getApprovals")}>getApprovals</a> names are looked for.
     </p>
   );
   if (found.approvals.length === 0)

@@ -85,9 +85,9 @@ function ChainDetails({ chain, address, costs }: { chain: Chain; address: string
   return (
     <div class="chain-details">
       {plan.without !== undefined && <p class="faint">{plan.without}</p>}
-      <button type="button" disabled={reading.length > 0} onClick={() => read()}>
+      <button type="button" aria-disabled={reading.length > 0} onClick={() => reading.length === 0 && read()}>
         Read {plan.words} of {chain.chain}
-        {isBegun && " again"} ({inUnits(units)})
+        {Object.keys(outcomes).length > 0 && " again"} ({inUnits(units)})
       </button>
       {isBegun &&
         plan.steps.map(({ part }) => {

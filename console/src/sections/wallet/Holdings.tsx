@@ -1,11 +1,10 @@
-import { amount, usd } from "../../format/figures.ts";
+import { amount, short, usd } from "../../format/figures.ts";
 import { moment } from "../../format/times.ts";
 import { Badge } from "../../ui/Badge.tsx";
 import { Figures } from "../../ui/Figures.tsx";
 import { Notice } from "../../ui/Notice.tsx";
 import { Table, type Column } from "../../ui/Table.tsx";
 import { revealed, Text } from "../../ui/Text.tsx";
-import { Address } from "./Address.tsx";
 import { inUnits } from "./plan.ts";
 import { inWords, isRead, leftOut, rowsOf, share, slicesOf, type AssetRow, type Portfolio } from "./portfolio.ts";
 import { ValueMap } from "./ValueMap.tsx";
@@ -47,8 +46,8 @@ export function Holdings({ portfolio, again, readChain, units }: Props) {
         <ul class="failed" aria-label="Chains that could not be read">
           {failed.map((row) => (
             <li key={row.chain} class="notice bad">
-              <strong>{row.chain}</strong> could not be read: {!isRead(row) && <Text most={600}>{`${row.error.reason}: ${row.error.message}`}</Text>}
-              <button type="button" class="small" disabled={again.includes(row.chain)} onClick={() => readChain(row.chain)}>
+              <strong>{row.chain}</strong> could not be read: {!isRead(row) && <Text most={300}>{`${row.error.reason}: ${row.error.message}`}</Text>}
+              <button type="button" class="small" aria-disabled={again.includes(row.chain)} onClick={() => again.includes(row.chain) || readChain(row.chain)}>
                 {again.includes(row.chain) ? `Reading ${row.chain} …` : `Read ${row.chain} again (${inUnits(units)})`}
               </button>
             </li>
@@ -69,7 +68,7 @@ export function Holdings({ portfolio, again, readChain, units }: Props) {
                   caption={`Figures: ${PICTURE.toLowerCase()}`}
                   columns={[
                     { name: "Chain", show: ({ chain }) => chain },
-                    { name: "Token", show: ({ token }) => <Text>{token.name}</Text> },
+                    { name: "Token", show: ({ token }) => <Text most={24}>{token.name}</Text> },
                     { name: "Value", isNumber: true, show: ({ token }) => usd(token.value) },
                     { name: "Share", isNumber: true, show: ({ token }) => share(token.value, whole) },
                   ]}
@@ -82,7 +81,7 @@ export function Holdings({ portfolio, again, readChain, units }: Props) {
         </div>
       )}
       {rows.length > 0 && (
-        <div class="card">
+        <div class="card assets">
           <h3>Assets</h3>
           <Table caption="Assets" columns={COLUMNS} rows={rows} keyOf={keyOf} sorted={{ column: "Value", isDescending: true }} />
         </div>
@@ -107,16 +106,21 @@ const COLUMNS: readonly Column<AssetRow>[] = [
       row.kind === "failed" ? (
         <span class="faint">all of the chain</span>
       ) : row.kind === "unread" ? (
-        <Address of="token">{row.address}</Address>
+        <span class="faint">not named</span>
       ) : (
         <>
           <Text most={24}>{row.asset.symbol}</Text>{" "}
           <span class="faint">
-            <Text most={60}>{row.asset.name}</Text>
+            <Text most={40}>{row.asset.name}</Text>
           </span>
         </>
       ),
     by: (row) => (row.kind === "asset" ? row.asset.symbol : undefined),
+  },
+  {
+    name: "Contract",
+    show: (row) =>
+      row.kind === "failed" ? "" : row.kind === "unread" ? <Contract>{row.address}</Contract> : row.asset.address === "native" ? "own coin" : <Contract>{row.asset.address}</Contract>,
   },
   {
     name: "Balance",
@@ -133,9 +137,15 @@ const COLUMNS: readonly Column<AssetRow>[] = [
   {
     name: "Value",
     isNumber: true,
-    show: (row) => (row.kind !== "asset" ? <Unknown /> : row.asset.valueUsd === null ? <Unknown /> : usd(row.asset.valueUsd)),
-    by: (row) => (row.kind === "asset" ? (row.asset.valueUsd ?? undefined) : undefined),
+    show: (row) => (row.kind !== "asset" || row.asset.valueUsd === null ? <Unknown /> : usd(row.asset.valueUsd)),
+    // What could not be read may be anything: it stands first.
+    by: (row) => (row.kind === "asset" ? (row.asset.valueUsd ?? undefined) : Infinity),
   },
 ];
 
+const Contract = ({ children }: { children: string }) => (
+  <span title={children}>
+    <Text mono>{short(children, 8, 6)}</Text>
+  </span>
+);
 const Unknown = () => <span class="faint">not known</span>;

@@ -125,7 +125,7 @@ export function Nfts({ address, chains, costs }: { address: string; chains: read
             aria-describedby="nft-complaint"
           />
         </label>
-        <button type="submit" disabled={isReading} aria-describedby="nft-units">
+        <button type="submit" aria-describedby="nft-units">
           Read NFTs
         </button>
         <p id="nft-units" class="faint">
@@ -189,7 +189,7 @@ function Tokens({ found: { chain, contract, ids, list }, address, costs }: { fou
         {list !== undefined && `The wallet holds ${group(list.total)} of the collection${list.capped ? `; the gateway lists ${ids.length}` : ""}. `}
         {ids.length > 0 && `${count(shown.length, "token")} of ${ids.length} shown.`}
       </p>
-      <ul class="grid nfts" aria-label="Tokens of the collection">
+      <ul class="grid nfts" aria-label="Tokens found">
         {shown.map((id) => {
           const outcome = outcomes.get(id);
           return (

@@ -16,7 +16,7 @@ export function Positions({ summary, again }: { summary: Summary; again: () => v
           {failed.map(({ protocol, error }) => (
             <p key={protocol}>
               <strong>{protocol}</strong> could not be read:{" "}
-              {error === undefined ? "the gateway does not say why" : <Text most={600}>{`${error.reason}: ${error.message}`}</Text>}
+              {error === undefined ? "the gateway does not say why" : <Text most={300}>{`${error.reason}: ${error.message}`}</Text>}
             </p>
           ))}
           <button type="button" class="small" onClick={again}>

@@ -56,7 +56,7 @@ export function Transfers({ first, chain, address, fromBlock, costs }: Props) {
   const transfers = pages.flatMap((page) => page.transfers);
   const readOlder = () => {
     const signal = leaving.current?.signal;
-    if (signal === undefined || last.cursor === null) return;
+    if (signal === undefined || last.cursor === null || isReading) return;
     setReading(true);
     setFailure(undefined);
     call<TransferPage>("getTransfers", { chain, address, ...(fromBlock !== undefined && { fromBlock }), cursor: last.cursor }, signal)
@@ -80,7 +80,7 @@ export function Transfers({ first, chain, address, fromBlock, costs }: Props) {
         <Table
           caption={`Transfers on ${chain}`}
           columns={[
-            { name: "Block", isNumber: true, show: ({ blockNumber }) => group(blockNumber) },
+            { name: "Block", show: ({ blockNumber }) => group(blockNumber) },
             { name: "Token", show: ({ symbol, token }) => (symbol === undefined ? <Address of="token">{token}</Address> : <Text most={24}>{symbol}</Text>) },
             { name: "Direction", show: (transfer) => direction(transfer, address) },
             { name: "Other side", show: ({ from, to }) => <Address of="account">{same(from, address) ? to : from}</Address> },
@@ -114,7 +114,7 @@ export function Transfers({ first, chain, address, fromBlock, costs }: Props) {
           </button>
         )}
         {last.hasMore && last.cursor !== null && (
-          <button type="button" class="small" disabled={isReading} onClick={readOlder}>
+          <button type="button" class="small" aria-disabled={isReading} onClick={readOlder}>
             {isReading ? "Reading older transfers …" : `Read older transfers (${inUnits(unitsOf(["getTransfers"], costs))})`}
           </button>
         )}
