@@ -1,4 +1,4 @@
-/** What the contract fixes and no answer repeats; `tests/house/test_console_contract.py` compares it with the gateway's own. */
+/** What the contract fixes and no answer repeats; `test/contract.test.ts` compares it with the gateway's own. */
 
 /** Symbols with a history and a watch: getTopPrices knows further ones. */
 const SYMBOLS =

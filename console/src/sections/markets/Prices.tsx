@@ -67,15 +67,15 @@ export function Prices({ place }: { place: RefObject<HTMLElement | null> }) {
           </span>
         ),
     },
-    { name: "Name", by: ({ name }) => name.toLowerCase(), show: ({ name }) => <Text most={40}>{name}</Text> },
     { name: "USD", isNumber: true, by: ({ usd }) => usd, show: (row) => <Price value={row.usd} currency="USD" error={row.error} /> },
     { name: "EUR", isNumber: true, by: ({ eur }) => eur, show: (row) => <Price value={row.eur} currency="EUR" error={row.error} isReading={euros.isLoading} /> },
-    { name: "Chains", isNumber: true, by: ({ chains }) => chains, show: ({ chains }) => chains },
-    { name: "Last updated, UTC", by: ({ lastUpdated }) => lastUpdated, show: ({ lastUpdated }) => (lastUpdated === undefined ? "—" : moment(lastUpdated)) },
     {
       name: "Now",
       show: ({ isLive }) => (isLive && isOn && watchFailure === undefined ? <Badge tone="good">live</Badge> : <span class="faint">as read</span>),
     },
+    { name: "Name", by: ({ name }) => name.toLowerCase(), show: ({ name }) => <Text most={40}>{name}</Text> },
+    { name: "Chains", isNumber: true, by: ({ chains }) => chains, show: ({ chains }) => chains },
+    { name: "Last updated, UTC", by: ({ lastUpdated }) => lastUpdated, show: ({ lastUpdated }) => (lastUpdated === undefined ? "—" : moment(lastUpdated)) },
   ];
   return (
     <>

@@ -87,7 +87,7 @@ export function Yields() {
           </p>
           <div class="tall one-line">
             <Table
-              caption="Best yields"
+              caption="Pools by yield"
               columns={COLUMNS}
               rows={shown}
               keyOf={({ chain, protocol, pool }) => `${chain} ${protocol} ${pool}`}
