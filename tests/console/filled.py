@@ -106,7 +106,7 @@ async def read_collection(opened: Visit, contract: str) -> None:
     page = opened.page
     await page.get_by_label("Collection", exact=True).fill(contract)
     await page.get_by_role("button", name="Read NFTs").click()
-    await expect(page.get_by_role("list", name="Tokens of the collection").get_by_role("listitem").first).to_be_visible()
+    await expect(page.get_by_role("region", name="NFTs").get_by_role("list").get_by_role("listitem").first).to_be_visible()
     await settled(page)
 
 

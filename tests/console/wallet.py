@@ -84,7 +84,7 @@ async def test_an_approval_is_a_share_and_its_revoke_transaction_is_shown(visit:
 async def test_tokens_of_a_collection_have_names_attributes_and_links_alone(visit: Visits) -> None:
     opened = await visit(WALLET)
     await read_collection(opened, known_nft.LIGHTHOUSES)
-    tokens = opened.page.get_by_role("list", name="Tokens of the collection")
+    tokens = opened.page.get_by_role("region", name="NFTs").get_by_role("list")
     await expect(tokens.get_by_role("listitem").first.get_by_role("heading")).to_be_visible()
     await expect(opened.page.locator("main img, main iframe, main object, main video")).to_have_count(0)
     assert len(opened.calls("getNftMetadata")) <= 12
