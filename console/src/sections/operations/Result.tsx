@@ -67,7 +67,7 @@ function Data({ data }: { data: unknown }) {
       {isRaw ? (
         <RawText text={printExact(data, 2)} />
       ) : (
-        <div class="json">
+        <div class="json op-answer" role="group" tabIndex={0} aria-label="The answer's data">
           <Json value={data} />
         </div>
       )}
