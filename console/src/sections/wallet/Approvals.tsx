@@ -12,7 +12,7 @@ import { revealed, Text } from "../../ui/Text.tsx";
 import { Address } from "./Address.tsx";
 import { shareOf, type Approval } from "./allowance.ts";
 import { inUnits, unitsOf, type Costs } from "./plan.ts";
-import type { Chain } from "./portfolio.ts";
+import { isRead, type Chain } from "./portfolio.ts";
 
 interface Props {
   found: { readonly approvals: readonly Approval[]; readonly blockHeight: number };
@@ -45,6 +45,7 @@ export function Approvals({ found, chain, address, costs }: Props) {
   const words = (
     <p class="faint">
       Read at block {group(found.blockHeight)}. Only the spenders and tokens that <a href={hashOf("getApprovals")}>getApprovals</a> names are looked for.
+      {isRead(chain) && chain.blockHeight !== undefined && ` Shares are of the portfolio's balances, read at block ${group(chain.blockHeight)}.`}
     </p>
   );
   if (found.approvals.length === 0)
@@ -89,18 +90,18 @@ export function Approvals({ found, chain, address, costs }: Props) {
         keyOf={({ token, spender }) => `${token.address} ${spender.address}`}
       />
       {words}
-      {revoke && <RevokeShown revoke={revoke} again={() => read(revoke.approval)} close={() => setRevoke(undefined)} />}
+      {revoke && <RevokeShown revoke={revoke} chain={chain.chain} again={() => read(revoke.approval)} close={() => setRevoke(undefined)} />}
     </>
   );
 }
 
-function RevokeShown({ revoke: { approval, outcome }, again, close }: { revoke: Revoke; again: () => void; close: () => void }) {
+function RevokeShown({ revoke: { approval, outcome }, chain, again, close }: { revoke: Revoke; chain: string; again: () => void; close: () => void }) {
   const text = outcome === undefined || outcome instanceof Failure ? "" : printExact(outcome, 2);
   return (
     <div class="revoke notice" role="region" aria-label="Unsigned revoke transaction">
       <div class="row">
         <strong>
-          Unsigned transaction: <Text most={24}>{approval.token.symbol}</Text>, <Text most={60}>{approval.spender.name}</Text>
+          Unsigned transaction on {chain}: <Text most={24}>{approval.token.symbol}</Text>, <Text most={60}>{approval.spender.name}</Text>
         </strong>
         {text !== "" && <Copy text={text} of="the unsigned transaction" />}
         <button type="button" class="small quiet" onClick={close}>
@@ -117,7 +118,7 @@ function RevokeShown({ revoke: { approval, outcome }, again, close }: { revoke: 
             <pre tabIndex={0} role="region" aria-label="Transaction as JSON">
               {revealed(text.slice(0, 8000)).replaceAll("<U+000A>", "\n")}
             </pre>
-            <p>It sets the allowance to zero once a wallet signs and sends it. The console signs and sends nothing.</p>
+            <p>It sets the allowance to zero once a wallet signs it and sends it to {chain}. The console signs and sends nothing.</p>
           </>
         )}
       </div>

@@ -54,8 +54,9 @@ function ChainArea({ slice, colour, width, height }: { slice: ChainSlice; colour
     slice.tokens.map(({ value }) => value),
     { x: 1.5, y: 1.5 + strip, width: width - 3, height: height - 3 - strip },
   );
-  const value = usd(slice.value);
-  const hasValue = (slice.name.length + value.length + 3) * LETTER < width;
+  // A value is never cut: a part of a number is another number.
+  const whole = `${slice.name}  ${usd(slice.value)}`;
+  const label = whole.length * LETTER < width - 10 ? whole : slice.name;
   return (
     <>
       <rect class="ground" x="1" y="1" width={Math.max(0, width - 2)} height={Math.max(0, height - 2)} style={{ stroke: colour }} />
@@ -81,7 +82,7 @@ function ChainArea({ slice, colour, width, height }: { slice: ChainSlice; colour
       })}
       {strip > 0 && (
         <text class="chain" x="6" y="14">
-          {fitted(hasValue ? `${slice.name}  ${value}` : slice.name, width - 10)}
+          {fitted(label, width - 10)}
         </text>
       )}
     </>
