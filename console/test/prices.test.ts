@@ -51,6 +51,6 @@ test("a history without any day says so", () => {
 });
 
 test("prices and lists in words", () => {
-  assert.equal(money(12.5, "EUR"), "€12.50");
+  assert.deepEqual([money(12.5, "EUR"), money(1.0001, "USD"), money(0.12346, "USD"), money(0, "USD")], ["€12.50", "$1.0001", "$0.1235", "$0"]);
   assert.equal(listed(["a", "b", "c"], 2), "a, b and 1 more");
 });

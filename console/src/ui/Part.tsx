@@ -41,7 +41,7 @@ export function Part({
 export function Again({ what, isLoading, again, at }: { what: string; isLoading: boolean; again: () => void; at?: string }) {
   return (
     <p class="row again">
-      <button type="button" class="small" onClick={again} disabled={isLoading} aria-label={`Read ${what} again`}>
+      <button type="button" class="small" onClick={again} disabled={isLoading} aria-label={`${isLoading ? "Reading …" : "Read again"}: ${what}`}>
         {isLoading ? "Reading …" : "Read again"}
       </button>
       {at !== undefined && <span class="faint">{at}</span>}

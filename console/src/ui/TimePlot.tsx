@@ -58,7 +58,7 @@ export function TimePlot({
         legend: { show: false },
         tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
         ...(floor !== undefined && { scales: { y: { range: { min: { soft: floor, mode: 1 }, max: { pad: 0.1, soft: floor + 1, mode: 1 } } } } }),
-        axes: [{ ...axis, values: (_, splits, _axis, _space, step) => splits.map((seconds) => tick(seconds, step)) }, { ...axis, size: 72, values: (_, splits) => splits.map(show) }],
+        axes: [{ ...axis, size: 28, values: (_, splits, _axis, _space, step) => splits.map((seconds) => tick(seconds, step)) }, { ...axis, size: 72, values: (_, splits) => splits.map(show) }],
         series: [
           {},
           ...lines.map((line, index) => ({

@@ -32,8 +32,9 @@ export interface PriceRow {
 
 const SIGNS: Readonly<Record<Currency, string>> = { USD: "$", EUR: "€" };
 
-/** Returns a price with its currency's sign. */
-export const money = (value: number, currency: Currency): string => usd(value).replace("$", SIGNS[currency]);
+/** Returns a price with its currency's sign; below ten with four decimals, as stablecoins differ there. */
+export const money = (value: number, currency: Currency): string =>
+  value >= 1 && value < 10 ? `${SIGNS[currency]}${value.toFixed(4)}` : usd(value).replace("$", SIGNS[currency]);
 
 /** Returns the rows of the overview: euros by symbol, and over both what the watch says. */
 export function priceRows(dollars: readonly TopPrice[], euros: readonly TopPrice[], live: ReadonlyMap<string, Watched>): PriceRow[] {
