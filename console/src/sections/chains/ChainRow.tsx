@@ -36,13 +36,13 @@ export function ChainRow({ chain, feed, isPolled, clockOffset, observer }: { cha
       <td role="cell" class="state">
         <Condition chain={chain} feed={feed} isFollowed={isFollowed} />
       </td>
-      <td role="cell" class="number head">
+      <td role="cell" class="head">
         {head === undefined ? <Missing what="head" /> : <HeadOf slug={slug} head={head} />}
       </td>
-      <td role="cell" class="number age" data-label="age">
+      <td role="cell" class="age number" data-label="age">
         {head === undefined ? <Missing what="age" /> : <Age head={head} feed={feed} clockOffset={clockOffset} />}
       </td>
-      <td role="cell" class="number latency" data-label="latency">
+      <td role="cell" class="latency number" data-label="latency">
         {chain.latencyMs === undefined ? <Missing what="latency" /> : latency(chain.latencyMs)}
       </td>
       <td role="cell" class="rhythm">

@@ -28,7 +28,7 @@ export default function Chains() {
       <Announcements feed={feed} />
       {failure !== undefined && <FailureNotice failure={failure} />}
       <Rest feed={feed} isAlone={board.chains.length === 0} />
-      <Limits board={board} />
+      <Limits isPolled={board.isPolled && failure === undefined} />
       {board.chains.length > 0 ? <Rows feed={feed} board={board} /> : failure === undefined && <Loading what="the chains" />}
     </>
   );
@@ -63,7 +63,7 @@ function RestButton({ feed }: { feed: Feed }) {
   );
 }
 
-function Limits({ board }: { board: Board }) {
+function Limits({ isPolled }: { isPolled: boolean }) {
   useStore(key);
   return (
     <>
@@ -72,7 +72,7 @@ function Limits({ board }: { board: Board }) {
           Without a key there is one stream for an address and a request a second: the board reads the states every 10 s and looks at one chain at a time.
         </Notice>
       )}
-      {board.isPolled && <Notice tone="warn">The gateway opens no socket here: heads are read {isDemo() ? "every 10 s at most" : "every 5 s"}, without hashes and block times.</Notice>}
+      {isPolled && <Notice tone="warn">The gateway opens no socket here: heads are read {isDemo() ? "every 10 s at most" : "every 5 s"}, without hashes and block times.</Notice>}
     </>
   );
 }
@@ -126,7 +126,7 @@ function Rows({ feed, board }: { feed: Feed; board: Board }) {
           <thead role="rowgroup">
             <tr role="row">
               {COLUMNS.map((name) => (
-                <th key={name} scope="col" role="columnheader" class={CLASSES[name] ?? ""}>
+                <th key={name} scope="col" role="columnheader" class={CLASSES[name]}>
                   {name}
                 </th>
               ))}
@@ -149,7 +149,15 @@ function Rows({ feed, board }: { feed: Feed; board: Board }) {
   );
 }
 
-const CLASSES: Readonly<Record<string, string>> = { Head: "number", Age: "number", Latency: "number", "Block time": "rhythm", Follow: "action" };
+const CLASSES: Readonly<Record<(typeof COLUMNS)[number], string>> = {
+  Chain: "chain",
+  State: "state",
+  Head: "head",
+  Age: "age number",
+  Latency: "latency number",
+  "Block time": "rhythm",
+  Follow: "action",
+};
 
 function States({ board, chosen, choose }: { board: Board; chosen: State | undefined; choose: (state: State | undefined) => void }) {
   const of = counts(board.chains);

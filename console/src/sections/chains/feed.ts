@@ -200,7 +200,7 @@ export class Feed {
     // Polls read all in one batch.
     const period = isPolled ? (isHealthDue ? 0 : Infinity) : CHAIN_HEALTH_EVERY_MS;
     const slugs = this.current.healthAt === undefined ? [] : due(this.current, this.seen(now), isDemo(), now, period).slice(0, MOST_ITEMS - 1);
-    if (!isHealthDue && slugs.length === 0) return;
+    if (!isHealthDue && (slugs.length === 0 || this.failure.get() !== undefined)) return;
     this.isAsking = true;
     const { signal } = this.leaving;
     const calls: Call[] = slugs.map((chain) => ({ method: "getChainHealth", params: { chain } }));
@@ -218,8 +218,8 @@ export class Feed {
       if (isDemo()) await callAll(calls, take, { signal });
       else (await post(calls, signal)).outcomes.forEach(take);
     } catch (error) {
-      const failure = Failure.from(error);
-      calls.forEach((_, place) => take({ ok: false, failure }, place));
+      // Of all calls alike, so it is said once.
+      if (!signal.aborted) this.failure.set(Failure.from(error));
     }
     if (signal.aborted) return;
     this.isAsking = false;
