@@ -78,7 +78,8 @@ export function OperationPage({ operation, isArrival }: { operation: Operation; 
             <button type="submit" class="main" title="Ctrl+Enter">
               {isWatch ? "Start" : "Run"}
             </button>
-            <button type="button" disabled={!isRunning} onClick={isWatch ? watch.stop : stop}>
+            {/* Not disabled, which would lose the focus of who pressed it. */}
+            <button type="button" aria-disabled={!isRunning} onClick={() => isRunning && (isWatch ? watch.stop() : stop())}>
               Stop
             </button>
             {hasMore && (
