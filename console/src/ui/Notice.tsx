@@ -12,10 +12,7 @@ export function FailureNotice({ failure, again, compact = false }: { failure: Fa
       {!compact && failure.requestId !== undefined && (
         <span class="faint">
           {" "}
-          request{" "}
-          <code>
-            <Text>{failure.requestId}</Text>
-          </code>
+          request <Text mono>{failure.requestId}</Text>
         </span>
       )}
       {again && (

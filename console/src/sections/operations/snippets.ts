@@ -71,8 +71,14 @@ function messageValue(given: Schema, value: unknown): unknown {
   return converted(schema, value, messageValue, (name) => name, true);
 }
 
-/** Returns a value whose texts, integers and words are those of the message; `named` gives the names of members of objects. */
-function converted(schema: Schema, value: unknown, each: (schema: Schema, value: unknown) => unknown, named: (name: string, schema: Schema) => string, isWords: boolean): unknown {
+/** Returns a value whose texts, integers and words are those of the message; `named` gives the names of members of objects, `isWords` writes enums by their values' names. */
+function converted(
+  schema: Schema,
+  value: unknown,
+  each: (schema: Schema, value: unknown) => unknown,
+  named: (name: string, schema: Schema) => string,
+  isWords: boolean,
+): unknown {
   if (Array.isArray(value)) return value.map((one) => each(Array.isArray(schema.items) ? {} : ((schema.items as Schema | undefined) ?? {}), one));
   if (value !== null && typeof value === "object")
     return Object.fromEntries(
