@@ -4,6 +4,8 @@ import { useEffect, useState } from "preact/hooks";
 /** So long after the last touch nothing is read by itself any more. */
 const UNTOUCHED_MS = 10 * 60_000;
 const LOOKS_EVERY_MS = 15_000;
+/** Who scrolls past and comes back at once costs no watch begun anew. */
+const LINGERS_MS = 10_000;
 const TOUCHES = ["pointerdown", "pointermove", "keydown", "scroll", "wheel", "touchstart"] as const;
 
 /** Returns whether the element was in view at any time: what is never looked at is not read. */
@@ -16,9 +18,9 @@ export function useSeen(place: RefObject<HTMLElement | null>): boolean {
   return seen;
 }
 
-/** Returns whether the element is in view, in a tab that is shown, and the page was touched in the last ten minutes. */
+/** Returns whether the element is in view or just was, in a tab that is shown, and the page was touched in the last ten minutes. */
 export function useAttention(place: RefObject<HTMLElement | null>): boolean {
-  const isInView = useInView(place);
+  const isInView = useInView(place, LINGERS_MS);
   const [isAwake, setAwake] = useState(true);
   useEffect(() => {
     let touchedAt = Date.now();
@@ -41,14 +43,23 @@ export function useAttention(place: RefObject<HTMLElement | null>): boolean {
   return isInView && isAwake;
 }
 
-function useInView(place: RefObject<HTMLElement | null>): boolean {
+function useInView(place: RefObject<HTMLElement | null>, lingers = 0): boolean {
   const [isInView, setInView] = useState(false);
   useEffect(() => {
     const element = place.current;
     if (element === null) return;
-    const watcher = new IntersectionObserver((entries) => setInView(entries.at(-1)?.isIntersecting === true), { rootMargin: "80px" });
+    let leaving: ReturnType<typeof setTimeout> | undefined;
+    const look = (entries: readonly IntersectionObserverEntry[]) => {
+      clearTimeout(leaving);
+      if (entries.at(-1)?.isIntersecting === true) setInView(true);
+      else leaving = setTimeout(() => setInView(false), lingers);
+    };
+    const watcher = new IntersectionObserver(look, { rootMargin: "80px" });
     watcher.observe(element);
-    return () => watcher.disconnect();
-  }, [place]);
+    return () => {
+      clearTimeout(leaving);
+      watcher.disconnect();
+    };
+  }, [place, lingers]);
   return isInView;
 }

@@ -24,7 +24,9 @@ export function Gas() {
   const summary =
     cheapest === undefined || dearest === undefined
       ? "No chain has a cost in US dollars."
-      : `Cheapest is ${cheapest.chain} with ${costOf(cheapest)}, dearest ${dearest.chain} with ${costOf(dearest)}${times === undefined ? "" : `, ${significant(times)} times as much`}. The scale is logarithmic: each line is ten times the one to its left, so lengths of bars do not compare as amounts do.`;
+      : cheapest === dearest
+        ? `Only ${cheapest.chain} has a cost: ${costOf(cheapest)}.`
+        : `Cheapest is ${cheapest.chain} with ${costOf(cheapest)}, dearest ${dearest.chain} with ${costOf(dearest)}${times === undefined ? "" : `, ${significant(times)} times as much`}. The scale is logarithmic: each line is ten times the one to its left, so lengths of bars do not compare as amounts do.`;
   return (
     <>
       <Again what="gas" isLoading={isLoading} again={again} {...(rows[0] && { at: `read at ${moment(rows[0].updatedAt)} UTC` })} />

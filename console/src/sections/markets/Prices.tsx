@@ -68,7 +68,7 @@ export function Prices({ place }: { place: RefObject<HTMLElement | null> }) {
         ),
     },
     { name: "USD", isNumber: true, by: ({ usd }) => usd, show: (row) => <Price value={row.usd} currency="USD" error={row.error} /> },
-    { name: "EUR", isNumber: true, by: ({ eur }) => eur, show: (row) => <Price value={row.eur} currency="EUR" error={row.error} isReading={euros.isLoading} /> },
+    { name: "EUR", isNumber: true, by: ({ eur }) => eur, show: (row) => <Price value={row.eur} currency="EUR" error={row.error} {...(euros.data === undefined && { instead: euros.isLoading ? "…" : "not read" })} /> },
     {
       name: "Now",
       show: ({ isLive }) => (isLive && isOn && watchFailure === undefined ? <Badge tone="good">live</Badge> : <span class="faint">as read</span>),
@@ -110,11 +110,11 @@ export function Prices({ place }: { place: RefObject<HTMLElement | null> }) {
   );
 }
 
-function Price({ value, currency, error, isReading }: { value: number | undefined; currency: "USD" | "EUR"; error: string | undefined; isReading?: boolean }) {
+function Price({ value, currency, error, instead = "no price" }: { value: number | undefined; currency: "USD" | "EUR"; error: string | undefined; instead?: string }) {
   if (value !== undefined) return <>{money(value, currency)}</>;
   return (
     <span class="faint" {...(error !== undefined && { title: error })}>
-      {isReading ? "…" : "no price"}
+      {instead}
     </span>
   );
 }

@@ -23,7 +23,8 @@ export interface Bar {
 export function logarithmicBars(rows: readonly ChainGas[]): { bars: Bar[]; powers: number[] } {
   const costs = rows.map(({ estimatedTxCostUsd: cost }) => cost ?? undefined);
   const sizes = costs.filter((cost) => cost !== undefined && cost > 0).map((cost) => Math.log10(cost as number));
-  const low = sizes.length === 0 ? 0 : Math.floor(Math.min(...sizes));
+  // Below the least one, so that every cost has a bar.
+  const low = sizes.length === 0 ? 0 : Math.ceil(Math.min(...sizes)) - 1;
   const high = Math.max(low + 1, ...sizes.map(Math.ceil));
   const bars = rows.map(({ chain }, place): Bar => {
     const cost = costs[place];

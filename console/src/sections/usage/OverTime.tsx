@@ -53,7 +53,13 @@ export function OverTime({ step, range }: { step: Step; range: Range }) {
           <Figures
             title={`Cache share by ${step}`}
             summary={shareSummary(series.cache, step, cacheShare(data.total))}
-            picture={<TimePlot times={series.times} lines={cache} show={(value) => percent(value, Number.isInteger(value) ? 0 : 1)} when={when} floor={0} height={180} />}
+            picture={
+              series.cache.every((share) => share === null) ? (
+                <p class="faint">Nothing to draw.</p>
+              ) : (
+                <TimePlot times={series.times} lines={cache} show={(value) => percent(value, Number.isInteger(value) ? 0 : 1)} when={when} floor={0} height={180} />
+              )
+            }
             table={() => <StepTable title="Cache share" step={step} times={series.times} values={series.cache} show={(value) => percent(value, 1)} when={when} />}
           />
         </div>
