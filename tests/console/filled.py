@@ -9,6 +9,7 @@ from playwright.async_api import expect
 
 from devnet import known, known_nft
 from tests.console.board import filled, looked_at
+from tests.console.markets import part
 from tests.console.operations import BALANCE, answered, listed
 from tests.console.visits import settled
 
@@ -70,14 +71,14 @@ async def wallet(opened: Visit) -> None:
 async def markets(opened: Visit) -> None:
     """All four parts, with their figures."""
     for name in ("Gas", "Funding", "Best yields", "Prices"):
-        await opened.page.get_by_role("heading", name=name, exact=True).scroll_into_view_if_needed()
-        await settled(opened.page)
+        await part(opened.page, name)
     await open_figures(opened)
 
 
 async def usage(opened: Visit) -> None:
     """What the key was used for."""
-    await settled(opened.page)
+    for name in ("Operations", "Chains", "Over time"):
+        await part(opened.page, name)
     await open_figures(opened)
 
 

@@ -131,7 +131,7 @@ Visits = Callable[..., Awaitable[Visit]]
 
 async def settled(page: Page) -> None:
     """Wait until nothing is being read any more."""
-    await expect(page.get_by_text(re.compile("^Reading .*…$"))).to_have_count(0)
+    await expect(page.get_by_text(re.compile("^Reading .*…$"))).to_have_count(0, timeout=40_000)
 
 
 def of_the_page(url: str) -> bool:
