@@ -74,9 +74,8 @@ async def test_a_socket_that_is_refused_leads_to_polls_every_five_seconds(visit:
 
     opened = await visit(prepare=refuse)
     await filled(opened.page)
-    button = opened.page.get_by_role("button", name="Look at base")
-    if await button.count():
-        await button.click()
+    if "idle" in await row_of(opened.page, "base").inner_text():
+        await opened.page.get_by_role("button", name="Look at base").click()
     for _ in range(15):
         await pass_time(opened.page, 1)
     await expect(opened.page.get_by_text("opens no socket")).to_be_visible()
@@ -161,7 +160,7 @@ async def test_trouble_and_silence_differ_from_each_other(visit: Visits) -> None
     await expect(row_of(page, "solana")).to_contain_text("idle")
     for slug in ("polygon", "solana"):
         await expect(row_of(page, slug)).to_contain_text("no latency")
-        assert not re.search(r"\b0\b", await row_of(page, slug).inner_text())
+    assert not re.search(r"\d", (await row_of(page, "solana").inner_text()).replace("solana", ""))
 
 
 def row_of(page: Page, slug: str) -> Locator:
@@ -177,10 +176,10 @@ async def filled(page: Page) -> None:
 async def looked_at(page: Page, slug: str) -> Locator:
     """Have the board follow a chain; return its row once its head is there."""
     row = row_of(page, slug)
-    button = row.get_by_role("button", name=f"Look at {slug}")
-    await expect(button.or_(row.get_by_text("followed"))).to_be_visible()
-    if await button.count():
-        await button.click()
+    await expect(row).to_be_visible()
+    # One that the gateway knows already is followed by itself.
+    if "idle" in await row.inner_text():
+        await row.get_by_role("button", name=f"Look at {slug}").click()
     await expect(row.get_by_role("link").nth(1)).to_be_visible()
     return row
 

@@ -161,6 +161,8 @@ async def visiting(
             await prepare(visit)
         await visit.page.goto(f"{BASE}/{address}")
         yield visit
+        # What is on its way is not waited for.
+        await context.unroute_all(behavior="ignoreErrors")
         assert await visit.findings() == []
     finally:
         await context.close()
