@@ -74,6 +74,8 @@ def greeting(settings: Settings, ports: Ports, examples: Sequence[str] = ()) -> 
             f"  OpenRPC   {http}/openrpc.json",
         ]
         examples = examples or (f"curl -s {base}/v1 -H 'content-type: application/json' -d '{_DEMO}'",)
+    if settings.console.enabled:
+        lines.append(f"  Console   {http}/  (in a browser)")
     if examples:
         lines += ["", paint("Try:", "bold"), *(f"  {line}" for line in examples)]
     return "\n".join([*lines, "", "Ctrl-C ends it."])

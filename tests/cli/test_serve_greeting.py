@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from cli.faces import Ports
 from cli.serve import base_url, greeting
-from runtime.settings import GrpcSettings, HttpSettings, Settings
+from runtime.settings import ConsoleSettings, GrpcSettings, HttpSettings, Settings
 
 
 def test_the_devnet_has_its_key_in_the_address() -> None:
@@ -29,3 +29,9 @@ def test_an_address_for_everybody_is_shown_as_one_that_can_be_used() -> None:
     text = greeting(settings, Ports(80, 443))
     assert "http://[fd00::1]:80/" in text
     assert "[fd00::1]:443" in text
+
+
+def test_the_console_is_named_where_it_is_served() -> None:
+    served, off = Settings(profile="devnet"), Settings(console=ConsoleSettings(enabled=False))
+    assert "  Console   http://127.0.0.1:8080/  " in greeting(served, Ports(8080, 50051))
+    assert "Console" not in greeting(off, Ports(8080, 50051))

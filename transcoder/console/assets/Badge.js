@@ -1,0 +1,1 @@
+import{f as e}from"./index.js";function t({tone:t,children:r}){return e(`span`,{class:`badge ${t}`,children:[e(`span`,{"aria-hidden":`true`,children:n[t]}),r]})}var n={good:`●`,warn:`▲`,bad:`■`,idle:`○`,plain:``};export{t};

@@ -1,0 +1,1 @@
+var e={EVM:`ethereum polygon bsc optimism base avalanche arbitrum gnosis moonbeam linea hyperliquid berachain monad scroll plasma xlayer`,SVM:`solana`,UTXO:`bitcoin`,"Cairo VM":`starknet`,"Cosmos SDK":`cosmoshub osmosis axelar noble agoric`},t=Object.keys(e),n=new Map(Object.entries(e).flatMap(([e,t])=>t.split(` `).map(t=>[t,e])));export{n,t};
