@@ -60,5 +60,5 @@ async def board_filled(page: Page) -> None:
 
 async def search_answered(page: Page) -> None:
     """A word is typed into the search, and what it finds stands there."""
-    await page.get_by_role("searchbox", name="Search operations").fill("approvals of an account")
+    await page.get_by_role("searchbox", name="Search operations").fill("approvals")
     await expect(page.get_by_role("link", name="getApprovals").first).to_be_visible()
