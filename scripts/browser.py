@@ -1,4 +1,4 @@
-"""A Chromium that is installed already: found, and started for tests and pictures of the console. Nothing is downloaded."""
+"""A Chromium that is installed already, found and started for tests and pictures of the console."""
 
 from __future__ import annotations
 

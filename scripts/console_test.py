@@ -1,4 +1,4 @@
-"""`make console-test`: the page at `GET /` in an installed Chromium, on a gateway over the local chains (tests/console).
+"""`make console-test`: the page at `GET /` in an installed Chromium, on a gateway over local chains (tests/console).
 
 A missing browser is a failure where CI is set, elsewhere the stage is left out, with a word on what to install.
 """
@@ -32,7 +32,7 @@ _RATE = "5000"
 
 @asynccontextmanager
 async def stage(chromium: str) -> AsyncIterator[dict[str, str]]:
-    """Serve the local chains; yields the environment in which tests find the gateway, a key, its figures, the browser."""
+    """Serve the local chains; yields an environment that names the gateway, a key, its metrics, the browser."""
     with tempfile.TemporaryDirectory() as name:
         config = Path(name) / "waypost.toml"
         metrics = f"127.0.0.1:{free_port()}"

@@ -1,7 +1,7 @@
 """`make screenshots`: the pictures of docs/console.md, of a gateway over local chains that make no blocks.
 
-The page's clock stands still, and what differs from run to run (times, hashes of the last blocks, latencies) is set on its
-way, so that the same page gives the same picture.
+The page's clock stands still, and what differs from run to run (times, hashes of the last blocks, latencies) is set on
+its way, so that the same page gives the same picture.
 """
 
 from __future__ import annotations
@@ -39,9 +39,13 @@ _READING = re.compile(r"^Reading .*…$")
 # What the browser measures however its clock stands, the gateway's port of this run, and units that streams have begun.
 _LEVEL = """
 () => {
-  for (const one of document.querySelectorAll('main dt')) if (one.textContent === 'Time') one.nextElementSibling.textContent = '1.8 ms';
+  for (const one of document.querySelectorAll('main dt'))
+    if (one.textContent === 'Time') one.nextElementSibling.textContent = '1.8 ms';
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  while (walker.nextNode()) walker.currentNode.data = walker.currentNode.data.replaceAll(location.host, '127.0.0.1:8080');
+  while (walker.nextNode()) {
+    const text = walker.currentNode;
+    text.data = text.data.replaceAll(location.host, '127.0.0.1:8080');
+  }
   document.querySelector('.spent b').textContent = '48';
 }
 """
@@ -49,25 +53,25 @@ _LEVEL = """
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture: what is opened, pressed and brought to the top before it is taken."""
+    """A picture: what is opened and pressed before it is taken."""
 
     name: str
     address: str
     press: tuple[str, ...] = ()
-    top: str | None = None
     scheme: Literal["light", "dark"] = "light"
     width: int = 1280
     height: int = 800
 
 
+_BALANCE = f"#/getBalance?chain=ethereum&address={known.VITALIK}"
 _WALLET = f"#/wallet?address={known.VITALIK}"
 PICTURES = (
     Picture("chains", "#/", press=("Look at all",)),
     # All are known by now.
     Picture("chains-dark", "#/", scheme="dark"),
     Picture("operations", "#/operations?q=balance"),
-    Picture("operation", f"#/getBalance?chain=ethereum&address={known.VITALIK}", press=("Run",)),
-    Picture("operation-360", f"#/getBalance?chain=ethereum&address={known.VITALIK}", press=("Run",), width=360, height=800),
+    Picture("operation", _BALANCE, press=("Run",)),
+    Picture("operation-360", _BALANCE, press=("Run",), width=360),
     Picture("wallet", _WALLET),
     Picture("markets", "#/markets"),
     Picture("usage", "#/usage"),

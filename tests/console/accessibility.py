@@ -13,7 +13,7 @@ from tests.console.visits import NARROW, STAGE, WIDE, Visits
 if TYPE_CHECKING:
     from tests.console.visits import Visit
 
-_AXE = Path(STAGE["axe"])
+_AXE = Path(STAGE["axe"]).read_text()
 _RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 _RUN = "(tags) => axe.run(document, { runOnly: { type: 'tag', values: tags }, resultTypes: ['violations'] })"
 
@@ -23,7 +23,7 @@ async def test_a_section_with_its_content_violates_nothing(visit: Visits, sectio
     # The page's own policy would let no script in that the gateway does not serve.
     opened = await visit(FILLED[section].address, bypass_csp=True, reduced_motion="reduce")
     await FILLED[section].fill(opened)
-    await opened.page.evaluate(_AXE.read_text())
+    await opened.page.evaluate(_AXE)
     found = []
     for viewport, theme in ((WIDE, "light"), (WIDE, "dark"), (NARROW, "light")):
         await opened.page.set_viewport_size(viewport)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
@@ -12,6 +13,8 @@ from playwright.async_api import expect
 from tests.console.visits import STAGE, Visit, Visits
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from playwright.async_api import Locator, Page
 
 CHAINS = 24
@@ -30,14 +33,16 @@ window.WebSocket = class extends EventTarget {
 _HIDE = """
 (hidden) => {
   Object.defineProperty(document, 'hidden', { configurable: true, get: () => hidden });
-  Object.defineProperty(document, 'visibilityState', { configurable: true, get: () => (hidden ? 'hidden' : 'visible') });
+  const state = hidden ? 'hidden' : 'visible';
+  Object.defineProperty(document, 'visibilityState', { configurable: true, get: () => state });
   document.dispatchEvent(new Event('visibilitychange'));
 }
 """
 _HEAR = """
 (region) => {
   globalThis.heard = [];
-  new MutationObserver(() => heard.push([Date.now(), region.textContent])).observe(region, { childList: true, characterData: true, subtree: true });
+  const listener = new MutationObserver(() => heard.push([Date.now(), region.textContent]));
+  listener.observe(region, { childList: true, characterData: true, subtree: true });
 }
 """
 
@@ -46,7 +51,8 @@ async def test_all_chains_are_on_it_and_idle_ones_ask_no_node(visit: Visits) -> 
     opened = await visit()
     await filled(opened.page)
     table = opened.page.get_by_role("table", name="Chains", exact=True)
-    idle = table.get_by_role("row").filter(has_text="idle").filter(has=opened.page.get_by_role("button", name="Look at"))
+    look = opened.page.get_by_role("button", name="Look at")
+    idle = table.get_by_role("row").filter(has_text="idle").filter(has=look)
     slugs = [text.split()[0] for text in await idle.all_inner_texts()]
     assert slugs
     before = await figures("waypost_upstream_requests")
@@ -139,19 +145,20 @@ async def test_moving_heads_are_announced_politely_and_seldom(visit: Visits) -> 
     heard = await opened.page.evaluate("heard")
     times = [at for at, _ in heard]
     assert len(heard) >= 2, heard
-    assert all(later - earlier >= 10_000 for earlier, later in zip(times, times[1:], strict=False)), heard
+    assert all(later - earlier >= 10_000 for earlier, later in pairwise(times)), heard
     assert any("base" in text for _, text in heard), heard
 
 
 async def test_trouble_and_silence_differ_from_each_other(visit: Visits) -> None:
     def change(method: str, params: Any, answer: dict[str, Any]) -> None:
         if method == "getHealth":
-            answer["result"]["data"]["chains"] = {"ok": ["ethereum"], "degraded": ["base"], "down": ["polygon"], "unknown": ["solana"]}
+            states = {"ok": ["ethereum"], "degraded": ["base"], "down": ["polygon"], "unknown": ["solana"]}
+            answer["result"]["data"]["chains"] = states
         if method == "getChainHealth" and params["chain"] == "ethereum":
             del answer["result"]
             answer["error"] = {"code": 503, "message": "no node answered", "data": {"reason": "UPSTREAM_UNAVAILABLE"}}
         if method == "getChainHealth" and params["chain"] == "polygon":
-            answer["result"]["data"] |= {"status": "down", "reason": "unreachable", "blockHeight": None, "latencyMs": None}
+            answer["result"]["data"] |= {"status": "down", "reason": "hangs", "blockHeight": None, "latencyMs": None}
 
     opened = await visit(prepare=lambda one: one.alter(change))
     page = opened.page
@@ -203,9 +210,11 @@ async def open_streams() -> int:
 
 async def streams_ended() -> None:
     """Wait until the gateway has neither a stream nor a socket open."""
-    async with asyncio.timeout(20):
-        while await open_streams() or sum((await figures("waypost_http_sockets_open")).values()):
-            await asyncio.sleep(0.1)
+
+    async def are_open() -> bool:
+        return bool(await open_streams() or sum((await figures("waypost_http_sockets_open")).values()))
+
+    await until(are_open, False)
 
 
 async def no_requests(opened: Visit, *, seconds: int) -> None:
@@ -215,3 +224,12 @@ async def no_requests(opened: Visit, *, seconds: int) -> None:
     await asyncio.sleep(1)
     assert [one.url for one in opened.requests[before:]] == []
     assert await open_streams() == 0
+
+
+async def until(looks: Callable[[], Awaitable[bool]], wanted: bool) -> None:
+    """Wait until it looks as wanted."""
+    for _ in range(200):
+        if await looks() == wanted:
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError(f"{looks.__name__} stays {not wanted}")

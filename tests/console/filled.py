@@ -107,7 +107,8 @@ async def read_collection(opened: Visit, contract: str) -> None:
     page = opened.page
     await page.get_by_label("Collection", exact=True).fill(contract)
     await page.get_by_role("button", name="Read NFTs").click()
-    await expect(page.get_by_role("region", name="NFTs").get_by_role("list").get_by_role("listitem").first).to_be_visible()
+    tokens = page.get_by_role("region", name="NFTs").get_by_role("list")
+    await expect(tokens.get_by_role("listitem").first).to_be_visible()
     await settled(page)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from playwright.async_api import expect
 
+from tests.console.operations import BALANCE
 from tests.console.visits import BASE, KEY, PLACE, SECTIONS, Visit, Visits, settled
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ async def test_a_key_is_entered_kept_for_the_tab_and_forgotten(visit: Visits) ->
 
 
 async def test_a_key_that_the_gateway_does_not_know_is_said(visit: Visits) -> None:
-    opened = await visit("#/getBalance?chain=ethereum&address=0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045", own_key=False)
+    opened = await visit(BALANCE, own_key=False)
     await enter(opened, "no-such-key")
     await opened.page.get_by_role("button", name="Run", exact=True).click()
     await expect(opened.page.get_by_role("alert")).to_contain_text("KEY_INVALID")

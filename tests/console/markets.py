@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from typing import TYPE_CHECKING, Any
 
 from playwright.async_api import expect
 
-from tests.console.board import open_streams, streams_ended
+from tests.console.board import open_streams, streams_ended, until
 from tests.console.operations import BALANCE, answered
 from tests.console.visits import Visits, settled
 
@@ -22,12 +21,12 @@ async def test_prices_move_while_they_are_seen_and_are_plotted_with_their_figure
     prices = await part(page, "Prices")
     table = prices.get_by_role("table").first
     await expect(table.get_by_role("row").nth(1)).to_contain_text("$")
-    async with asyncio.timeout(10):
-        while not await open_streams():
-            await asyncio.sleep(0.1)
-    for symbol in await table.get_by_role("checkbox", checked=False).all():
-        await symbol.check()
-        break
+
+    async def are_watched() -> bool:
+        return await open_streams() > 0
+
+    await until(are_watched, True)
+    await table.get_by_role("checkbox", checked=False).first.check()
     figures = prices.get_by_role("button", name="Figures of History").first
     await figures.click()
     await expect(prices.get_by_role("table", name="Prices by day")).to_be_visible()

@@ -1,9 +1,8 @@
-"""How long a page takes that is opened in a browser already started, on local chains at rest: medians of five contexts."""
+"""How long the page takes in a browser already started, on local chains at rest: medians of five contexts."""
 
 from __future__ import annotations
 
 import statistics
-import time
 from typing import TYPE_CHECKING
 
 from playwright.async_api import expect
@@ -31,7 +30,7 @@ async def test_it_is_painted_filled_and_searchable_within_two_seconds(browser: B
     paint = statistics.median(one for one, _ in boards)
     board = statistics.median(one for _, one in boards)
     search = statistics.median(one for _, one in searches)
-    print(f"\nmedians of {ROUNDS}: first contentful paint {paint:.2f} s, board filled {board:.2f} s, search answers {search:.2f} s")
+    print(f"\nmedians: first contentful paint {paint:.2f} s, board filled {board:.2f} s, search answers {search:.2f} s")
     assert paint < PAINTED * _SLACK
     assert board < FILLED * _SLACK
     assert search < FILLED * _SLACK

@@ -1,5 +1,5 @@
-"""A page of the console in a browser, with a record of what it must never do: errors, violations of its policy, requests
-to another origin, its key where it can be read.
+"""A page of the console in a browser, and what it must never do: errors, violations of its policy, requests to another
+origin, its key where it can be read.
 """
 
 from __future__ import annotations
@@ -7,8 +7,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from contextlib import asynccontextmanager
 from collections.abc import Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -30,9 +30,9 @@ expect.set_options(timeout=10_000)
 
 _RECORDER = """
 addEventListener('securitypolicyviolation', (event) =>
-  recordViolation(`${event.violatedDirective} ${event.blockedURI} ${event.sourceFile ?? ''}:${event.lineNumber} ${event.sample}`));
+  recordViolation(`${event.violatedDirective} ${event.blockedURI} ${event.sourceFile} ${event.sample}`));
 """
-_GIVE_KEY = f"if (location.origin === {BASE!r}) sessionStorage.setItem({PLACE!r}, sessionStorage.getItem('forgotten') ?? {KEY!r});"
+_GIVE_KEY = f"if (location.origin === {BASE!r}) sessionStorage.setItem({PLACE!r}, {KEY!r});"
 _OVERFLOW = """
 () => [...document.querySelectorAll('body *')].filter((one) => {
   const box = one.getBoundingClientRect();
@@ -119,7 +119,9 @@ class Visit:
         found += [f"policy: {one}" for one in self.violations]
         found += [f"elsewhere: {one}" for one in self.elsewhere]
         # Addresses of requests hold the key, as the contract has it; what people and other pages read does not.
-        shown = await self.page.evaluate("[location.href, JSON.stringify(history.state), document.title, document.documentElement.outerHTML]")
+        shown = await self.page.evaluate(
+            "[location.href, JSON.stringify(history.state), document.title, document.documentElement.outerHTML]"
+        )
         places = {"address": self.addresses, "console": self.written, "page": shown}
         found += [f"key: {place}" for place, texts in places.items() if any(KEY in text for text in texts)]
         return found
@@ -149,7 +151,7 @@ async def visiting(
     prepare: Callable[[Visit], Any] | None = None,
     **options: Any,
 ) -> AsyncIterator[Visit]:
-    """Open the page; fails at the end where it did what it must not. `prepare` comes before, `options` are the context's."""
+    """Open the page; fails at the end where it did what it must not. `options` are the context's."""
     context = await browser.new_context(**{"viewport": WIDE, "color_scheme": "light", **options})
     try:
         visit = Visit(context, await context.new_page())
