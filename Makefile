@@ -103,6 +103,12 @@ console: .venv/dev.stamp ## build the page at GET / from console/ into transcode
 console-check: .venv/dev.stamp ## fail where the committed page is not what console/ builds
 	@$(BIN)/python -m scripts.console --check
 
+console-test: .venv/dev.stamp ## drive the page in an installed Chromium, on local chains (ONLY=tests/console/board.py)
+	@$(BIN)/python -m scripts.console_test $(ONLY)
+
+screenshots: .venv/dev.stamp ## take the pictures of docs/console.md in an installed Chromium, on local chains
+	@$(BIN)/python -m scripts.screenshots
+
 bench: .venv/dev.stamp ## what requests cost beside bare echoes and the bare node, and the promised ratios
 	@$(BIN)/python -m bench --json .bench/run.json
 
@@ -133,4 +139,4 @@ locks: ## rewrite all lock files of Python packages (needs uv)
 clean: ## remove everything that set-up and tests made
 	@rm -rf .venv .devnet .bench .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage.d
 
-.PHONY: help setup setup-dev generate operations run lint test test-fast coverage clients faces console console-check bench performance walk structure soak chart locks clean
+.PHONY: help setup setup-dev generate operations run lint test test-fast coverage clients faces console console-check console-test screenshots bench performance walk structure soak chart locks clean

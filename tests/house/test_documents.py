@@ -41,7 +41,7 @@ def folders() -> frozenset[str]:
 @cache
 def sources() -> str:
     """Return all that the processes are made of, in one text."""
-    ours = ("runtime/", "server/", "transcoder/", "cli/", "devnet/", "bench/")
+    ours = ("runtime/", "server/", "transcoder/", "cli/", "devnet/", "bench/", "scripts/")
     return "\n".join((ROOT / file).read_text() for file in tracked() if file.endswith(".py") and file.startswith(ours))
 
 

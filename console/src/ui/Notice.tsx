@@ -6,11 +6,13 @@ import { Text } from "./Text.tsx";
 export function FailureNotice({ failure, again, compact = false }: { failure: Failure; again?: () => void; compact?: boolean }) {
   return (
     <div class={compact ? "notice bad compact" : "notice bad"} role="alert">
-      <strong>{failure.reason}</strong> <Text most={1000}>{failure.message}</Text>
+      <strong>
+        <Text>{failure.reason}</Text>
+      </strong> <Text most={1000}>{failure.message}</Text>
       {!compact && failure.requestId !== undefined && (
         <span class="faint">
           {" "}
-          request <code>{failure.requestId}</code>
+          request <Text mono>{failure.requestId}</Text>
         </span>
       )}
       {again && (

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
+import { revealed, Text } from "./Text.tsx";
 
 export interface Column<Row> {
   readonly name: string;
@@ -34,9 +35,11 @@ export function Table<Row>({
   const shown = by === undefined || order === undefined ? rows : [...rows].sort((a, b) => compared(by(a), by(b), order.isDescending));
   return (
     <>
-      <div class="table-region" role="region" aria-label={caption} tabIndex={0}>
+      <div class="table-region" role="region" aria-label={revealed(caption)} tabIndex={0}>
         <table>
-          <caption class={showCaption ? "" : "hidden"}>{caption}</caption>
+          <caption class={showCaption ? "" : "hidden"}>
+            <Text most={200}>{caption}</Text>
+          </caption>
           <thead>
             <tr>
               {columns.map((column) => {
@@ -45,10 +48,10 @@ export function Table<Row>({
                 return (
                   <th key={column.name} scope="col" class={column.isNumber ? "number" : ""} {...(state && { "aria-sort": state })}>
                     {column.by === undefined ? (
-                      column.name
+                      <Text>{column.name}</Text>
                     ) : (
                       <button type="button" class="sort" onClick={() => setOrder({ column: column.name, isDescending: isBy ? !order?.isDescending : column.isNumber === true })}>
-                        {column.name}
+                        <Text>{column.name}</Text>
                         <span aria-hidden="true">{isBy ? (order?.isDescending ? " ↓" : " ↑") : " ↕"}</span>
                       </button>
                     )}

@@ -4,6 +4,7 @@ import "uplot/dist/uPlot.min.css";
 import { moment } from "../format/times.ts";
 import { useStore } from "../store.ts";
 import { theme } from "../app/theme.ts";
+import { Text } from "./Text.tsx";
 
 export interface Line {
   readonly name: string;
@@ -91,7 +92,7 @@ export function TimePlot({
             <svg width="22" height="8" aria-hidden="true">
               <path d="M0 4h22" style={{ stroke: `var(--plot-${line.colour})`, strokeWidth: 2, strokeDasharray: dashOf(index) || "none" }} />
             </svg>{" "}
-            {line.name} {time !== undefined && <b>{valueAt(line, at, show)}</b>}
+            <Text>{line.name}</Text> {time !== undefined && <b>{valueAt(line, at, show)}</b>}
           </span>
         ))}
         {time !== undefined && <span>{when(time * 1000)}</span>}

@@ -8,6 +8,7 @@ import { useStore } from "../../store.ts";
 import { Figures } from "../../ui/Figures.tsx";
 import { FailureNotice, Loading } from "../../ui/Notice.tsx";
 import { type Column, Table } from "../../ui/Table.tsx";
+import { Text } from "../../ui/Text.tsx";
 import { type Line, TimePlot } from "../../ui/TimePlot.tsx";
 import { signed } from "./funding.ts";
 import { type Currency, type DayLine, type History, historyLines, lineSummary, money } from "./prices.ts";
@@ -62,7 +63,9 @@ export function PriceHistory({ symbols }: { symbols: readonly string[] }) {
       {symbols.length === 0 && <p class="faint">Choose a token to see its history.</p>}
       {[...failures].map(([symbol, failure]) => (
         <div key={symbol}>
-          <p class="faint">History of {symbol}:</p>
+          <p class="faint">
+            History of <Text>{symbol}</Text>:
+          </p>
           <FailureNotice failure={failure} again={again} compact />
         </div>
       ))}
@@ -83,7 +86,11 @@ export function PriceHistory({ symbols }: { symbols: readonly string[] }) {
           table={() => (
             <div class="tall one-line">
               <Table caption="Prices by day" columns={columns} rows={rows} keyOf={({ date }) => date} />
-              {isCompared && <p class="faint">{lines.map((line) => `${line.symbol}: ${lastChange(line)}`).join("; ")} over the range.</p>}
+              {isCompared && (
+                <p class="faint">
+                  <Text most={2000}>{lines.map((line) => `${line.symbol}: ${lastChange(line)}`).join("; ")}</Text> over the range.
+                </p>
+              )}
             </div>
           )}
         />

@@ -85,7 +85,7 @@ export function Events({ name, stream: { state, events, total, failure } }: { na
       </p>
       {failure !== undefined && <FailureNotice failure={failure} />}
       {state === "none" ? (
-        <p class="faint">Nothing is watched yet. Start the watch: events appear here as they come, over one WebSocket.</p>
+        <p class="faint">Nothing is watched yet. Start opens the stream, and its events appear here, the newest first.</p>
       ) : (
         <p>
           <b>{count(total, "event")}</b>

@@ -162,7 +162,15 @@ function Rows({ field, path, value, onChange, chains, complaint }: PartProps) {
               />
             ))}
           </div>
-          <button type="button" class="small" aria-label={`Remove item ${place + 1}`} onClick={() => onChange(rows.filter((_, index) => index !== place))}>
+          <button
+            type="button"
+            class="small"
+            aria-label={`Remove item ${place + 1}`}
+            onClick={() => {
+              onChange(rows.filter((_, index) => index !== place));
+              document.getElementById(id)?.focus();
+            }}
+          >
             Remove
           </button>
         </fieldset>
@@ -172,7 +180,6 @@ function Rows({ field, path, value, onChange, chains, complaint }: PartProps) {
         type="button"
         class="small"
         {...(wrong !== undefined && { "aria-describedby": `${id}-wrong` })}
-        disabled={field.most !== undefined && rows.length >= field.most}
         onClick={() => onChange([...rows, blankRow(field)])}
       >
         Add an item

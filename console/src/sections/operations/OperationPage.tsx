@@ -54,8 +54,8 @@ export function OperationPage({ operation, isArrival }: { operation: Operation; 
     if (complaint !== undefined) setComplaint(undefined);
     change(next);
   };
-  const fill = () => onChange({ ...values, ...Object.fromEntries(fields.filter((field) => field.name in operation.fullExample).map((field) => [field.name, shown(field, operation.fullExample[field.name])])) });
-  const hasMore = fields.some((field) => field.name in operation.fullExample);
+  const exemplary = fields.filter((field) => field.name in operation.fullExample);
+  const fill = () => onChange({ ...values, ...Object.fromEntries(exemplary.map((field) => [field.name, shown(field, operation.fullExample[field.name])])) });
   // Typing draws the form anew, not an answer of megabytes.
   const answer = useMemo(() => (isWatch ? <Events name={name} stream={watch.stream} /> : <Answer name={name} run={run} />), [isWatch, name, run, watch.stream]);
 
@@ -78,10 +78,11 @@ export function OperationPage({ operation, isArrival }: { operation: Operation; 
             <button type="submit" class="main" title="Ctrl+Enter">
               {isWatch ? "Start" : "Run"}
             </button>
-            <button type="button" disabled={!isRunning} onClick={isWatch ? watch.stop : stop}>
+            {/* Not disabled, which would lose the focus of who pressed it. */}
+            <button type="button" aria-disabled={!isRunning} onClick={() => isRunning && (isWatch ? watch.stop() : stop())}>
               Stop
             </button>
-            {hasMore && (
+            {exemplary.length > 0 && (
               <button type="button" class="quiet" onClick={fill}>
                 Fill all examples
               </button>

@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { go, hashOf, route, routeOf } from "../../app/routes.ts";
 import { count } from "../../format/figures.ts";
 import { operations as readOperations, published as readPublished } from "../../gateway/document.ts";
@@ -16,11 +16,16 @@ const PAGE = 50;
 const LINK_WAITS = 300;
 const SAID_AFTER = 600;
 
+/** Where the list was left, and with which words: who comes back finds it so. */
+const left = { query: "", top: 0 };
+
 type Loaded = readonly Operation[] | Failure | undefined;
 
 export default function Operations() {
   const { name } = useStore(route);
   const first = useRef(name);
+  const hasLeft = useRef(false);
+  hasLeft.current ||= name !== first.current;
   const [published, readAgain] = usePublished(PUBLISHED.test(name));
   const [turn, setTurn] = useState(0);
   const [operations, setOperations] = useState<Loaded>();
@@ -37,11 +42,11 @@ export default function Operations() {
         {operations === undefined ? <Loading what="the operations" /> : <FailureNotice failure={operations} again={() => setTurn(turn + 1)} />}
       </>
     );
-  if (name === LIST) return <List operations={operations} published={published} onPublished={readAgain} />;
+  if (name === LIST) return <List operations={operations} published={published} onPublished={readAgain} isArrival={hasLeft.current} />;
   const isPublished = PUBLISHED.test(name);
   const among = isPublished ? published : operations;
   const found = Array.isArray(among) ? (among as readonly Operation[]).find((one) => one.name === name) : undefined;
-  if (found !== undefined) return <OperationPage key={name} operation={found} isArrival={name !== first.current} />;
+  if (found !== undefined) return <OperationPage key={name} operation={found} isArrival={hasLeft.current} />;
   return (
     <>
       <h1>Operations</h1>
@@ -72,15 +77,35 @@ function usePublished(isNeeded: boolean): [Loaded | "unread", () => void] {
   return [isNeeded && found === "unread" ? undefined : found, read];
 }
 
-function List({ operations, published, onPublished }: { operations: readonly Operation[]; published: Loaded | "unread"; onPublished: () => void }) {
+interface ListProps {
+  readonly operations: readonly Operation[];
+  readonly published: Loaded | "unread";
+  readonly onPublished: () => void;
+  /** Whether another page was shown before. */
+  readonly isArrival: boolean;
+}
+
+function List({ operations, published, onPublished, isArrival }: ListProps) {
   const { query: link } = useStore(route);
   const asked = link.get("q") ?? "";
   const [query, setQuery] = useState(asked);
   const box = useRef<HTMLInputElement>(null);
   const title = useRef<HTMLHeadingElement>(null);
   const written = useRef(asked);
-  useEffect(() => {
+  const latest = useRef(query);
+  latest.current = query;
+  useLayoutEffect(() => {
     document.title = "Operations · Waypost";
+    if (isArrival) {
+      title.current?.focus({ preventScroll: true });
+      scrollTo(0, left.query === asked ? left.top : 0);
+    }
+    const note = () => void (left.top = scrollY);
+    addEventListener("scroll", note, { passive: true });
+    return () => {
+      removeEventListener("scroll", note);
+      left.query = latest.current;
+    };
   }, []);
   useEffect(() => {
     if (asked !== written.current) setQuery(asked);
@@ -110,7 +135,7 @@ function List({ operations, published, onPublished }: { operations: readonly Ope
   const number = groups.reduce((sum, group) => sum + group.operations.length, 0) + (contracts?.length ?? 0);
   return (
     <>
-      <h1 ref={title}>Operations</h1>
+      <h1 ref={title} tabIndex={-1} class="op-title">Operations</h1>
       <div class="op-search">
         <input
           ref={box}

@@ -20,7 +20,7 @@ const MOST_RAW = 200_000;
 
 /** The answer of a call: its figures, and its data folded or as text. */
 export function Answer({ name, run }: { name: string; run: Run }) {
-  if (run.state === "none") return <p class="faint">Nothing was asked yet. Run the operation: the example values answer here.</p>;
+  if (run.state === "none") return <p class="faint">Nothing was asked yet. Run asks the gateway, and its answer appears here.</p>;
   if (run.state === "running") return <Loading what={`the answer of ${name}`} />;
   if (run.state === "stopped") return <p class="faint">Stopped before the answer came.</p>;
   if (run.state === "failed") return <FailureNotice failure={run.failure} />;
@@ -67,7 +67,7 @@ function Data({ data }: { data: unknown }) {
       {isRaw ? (
         <RawText text={printExact(data, 2)} />
       ) : (
-        <div class="json">
+        <div class="json op-answer" role="group" tabIndex={0} aria-label="The answer's data">
           <Json value={data} />
         </div>
       )}
@@ -78,7 +78,7 @@ function Data({ data }: { data: unknown }) {
 function RawText({ text }: { text: string }) {
   return (
     <>
-      <pre class="op-raw" tabIndex={0} aria-label="The answer as text">
+      <pre class="op-raw" role="group" tabIndex={0} aria-label="The answer as text">
         {visible(text.slice(0, MOST_RAW))}
       </pre>
       {text.length > MOST_RAW && <p class="faint">The first {group(MOST_RAW)} of {group(text.length)} characters; Copy takes all.</p>}

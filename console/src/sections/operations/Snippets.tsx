@@ -17,6 +17,11 @@ export function Snippets({ operation, params }: { operation: Operation; params: 
   const [language, setLanguage] = useState<Language>("curl");
   const [secret, setSecret] = useState<"hidden" | "asking" | "shown">("hidden");
   const current = useStore(key);
+  const toggle = useRef<HTMLButtonElement>(null);
+  const answer = (isYes: boolean) => {
+    setSecret(isYes ? "shown" : "hidden");
+    toggle.current?.focus();
+  };
   const tabs = useRef<HTMLDivElement>(null);
   useEffect(() => {
     // Who leaves the tab, the operation or the key leaves no key on the screen.
@@ -67,24 +72,17 @@ export function Snippets({ operation, params }: { operation: Operation; params: 
           <p class="faint">A field holds no JSON: there is no such call.</p>
         ) : (
           <>
-            <pre class="op-code" tabIndex={0} aria-label={`${operation.name} with ${language}`}>
+            <pre class="op-code" role="group" tabIndex={0} aria-label={`${operation.name} with ${language}`}>
               {secret === "shown" ? snippet(language, operation, params, { origin, key: current }) : text}
             </pre>
             <p class="op-about">{WITH[language]}</p>
             <div class="row">
               <Copy text={text} of={`the ${language} call`} />
-              {secret === "hidden" && (
-                <button type="button" class="small quiet" onClick={() => setSecret("asking")}>
-                  Show the key
-                </button>
-              )}
-              {secret === "shown" && (
-                <button type="button" class="small quiet" onClick={() => setSecret("hidden")}>
-                  Hide the key
-                </button>
-              )}
+              <button ref={toggle} type="button" class="small quiet" aria-expanded={secret === "asking"} onClick={() => setSecret(secret === "hidden" ? "asking" : "hidden")}>
+                {secret === "shown" ? "Hide the key" : "Show the key"}
+              </button>
             </div>
-            {secret === "asking" && <Question onAnswer={(isYes) => setSecret(isYes ? "shown" : "hidden")} />}
+            {secret === "asking" && <Question onAnswer={answer} />}
           </>
         )}
       </div>

@@ -19,6 +19,7 @@ export const GRPC_PORT = 50051;
 const VARIABLE = "WAYPOST_KEY";
 const LOCAL = ["localhost", "127.0.0.1", "[::1]"];
 const WIDTH = 96;
+const IDENTIFIER = /^[A-Za-z_$][A-Za-z0-9_$]*$/;
 
 /** Returns the program or command. */
 export function snippet(language: Language, operation: Operation, params: Params, place: Place): string {
@@ -70,8 +71,14 @@ function messageValue(given: Schema, value: unknown): unknown {
   return converted(schema, value, messageValue, (name) => name, true);
 }
 
-/** Returns a value whose texts, integers and words are those of the message; `named` gives the names of members of objects. */
-function converted(schema: Schema, value: unknown, each: (schema: Schema, value: unknown) => unknown, named: (name: string, schema: Schema) => string, isWords: boolean): unknown {
+/** Returns a value whose texts, integers and words are those of the message; `named` gives the names of members of objects, `isWords` writes enums by their values' names. */
+function converted(
+  schema: Schema,
+  value: unknown,
+  each: (schema: Schema, value: unknown) => unknown,
+  named: (name: string, schema: Schema) => string,
+  isWords: boolean,
+): unknown {
   if (Array.isArray(value)) return value.map((one) => each(Array.isArray(schema.items) ? {} : ((schema.items as Schema | undefined) ?? {}), one));
   if (value !== null && typeof value === "object")
     return Object.fromEntries(
@@ -155,34 +162,39 @@ function typescript({ name, kind }: Operation, params: Params, { origin, key }: 
       `const { data } = await call(${url}, ${jsonText(name)}, ${given});`,
       "console.log(data);",
     ].join("\n");
-  const member = /^[A-Za-z_$][A-Za-z0-9_$]*$/.test(name) ? `.${name}` : `[${jsonText(name)}]`;
+  const member = IDENTIFIER.test(name) ? `.${name}` : `[${jsonText(name)}]`;
   const lines = ['import { jsonRpc } from "@waypost/client/jsonrpc";', "", `const waypost = jsonRpc(${url});`];
   if (kind === "watch") lines.push(`for await (const event of waypost${member}(${given})) console.log(event);`);
   else lines.push(`const { data } = await waypost${member}(${shown});`, "console.log(data);");
   return lines.join("\n");
 }
 
-function typescriptOf(value: unknown, indent = ""): string {
-  if (typeof value === "bigint") return `${value}n`;
+const typescriptOf = (value: unknown): string => laid(value, { name: (name) => (IDENTIFIER.test(name) ? name : jsonText(name)), big: "n", last: "," });
+
+interface Style {
+  name(name: string): string;
+  /** What follows an integer beyond 2^53, and the last member of several lines. */
+  readonly big: string;
+  readonly last: string;
+}
+
+/** Returns a value on one line where it is short, else a member a line. */
+function laid(value: unknown, style: Style, indent = ""): string {
+  if (typeof value === "bigint") return String(value) + style.big;
   if (value === null || typeof value !== "object") return jsonText(value);
-  const parts = Array.isArray(value)
-    ? value.map((one) => typescriptOf(one, `${indent}  `))
-    : Object.entries(value).map(([name, one]) => `${/^[A-Za-z_$][A-Za-z0-9_$]*$/.test(name) ? name : jsonText(name)}: ${typescriptOf(one, `${indent}  `)}`);
+  const inner = `${indent}  `;
+  const parts = Array.isArray(value) ? value.map((one) => laid(one, style, inner)) : Object.entries(value).map(([name, one]) => `${style.name(name)}: ${laid(one, style, inner)}`);
   const [open, close, space] = Array.isArray(value) ? ["[", "]", ""] : ["{", "}", " "];
   if (parts.length === 0) return open + close;
   const line = `${open}${space}${parts.join(", ")}${space}${close}`;
-  if (line.length <= WIDTH - 24 && !line.includes("\n")) return line;
-  return `${open}\n${parts.map((part) => `${indent}  ${part},\n`).join("")}${indent}${close}`;
+  if (line.length + indent.length <= WIDTH - 24 && !line.includes("\n")) return line;
+  return `${open}\n${inner}${parts.join(`,\n${inner}`)}${style.last}\n${indent}${close}`;
 }
 
 /** Returns JSON in which no character is hidden. */
 const jsonText = (value: unknown): string => escaped(printExact(value));
 
-/** Returns the same over several lines where one would be long. */
-const jsonLines = (value: unknown): string => {
-  const line = jsonText(value);
-  return line.length <= WIDTH - 24 ? line : escaped(printExact(value, 2));
-};
+const jsonLines = (value: unknown): string => laid(value, { name: jsonText, big: "", last: "" });
 
 const HIDDEN = /[\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu;
 

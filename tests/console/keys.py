@@ -1,0 +1,101 @@
+"""The key of a tab: which one it has, how another is entered and forgotten, and where it never is."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from playwright.async_api import expect
+
+from tests.console.operations import BALANCE
+from tests.console.visits import BASE, KEY, PLACE, SECTIONS, Visit, Visits, settled
+
+if TYPE_CHECKING:
+    from playwright.async_api import Route
+
+
+async def test_on_the_devnet_a_tab_begins_with_the_key_that_works_there(visit: Visits) -> None:
+    opened = await visit(own_key=False)
+    await expect(opened.page.get_by_role("button", name="Key: local")).to_be_visible()
+    await opened.heading("Chains")
+    await expect(opened.page.get_by_role("alert")).to_have_count(0)
+
+
+async def test_a_key_is_entered_kept_for_the_tab_and_forgotten(visit: Visits) -> None:
+    opened = await visit(own_key=False)
+    page = opened.page
+    panel = page.get_by_role("button", name="Key:")
+    await panel.click()
+    await page.get_by_label("API key").fill("no key, as of its blanks")
+    await page.get_by_label("API key").press("Enter")
+    await expect(page.get_by_role("alert")).to_contain_text("letters, digits")
+    await expect(page.get_by_label("API key")).to_have_attribute("aria-invalid", "true")
+    await enter(opened, KEY)
+    for section in SECTIONS:
+        await opened.go(f"#/{section}")
+        await settled(page)
+    await page.reload()
+    await expect(panel).to_have_text("Key: own key")
+    stored = "[sessionStorage, localStorage].map((place) => JSON.stringify({...place}))"
+    session, local = await page.evaluate(stored)
+    assert KEY in session
+    assert KEY not in local
+    assert await page.evaluate("document.cookie") == ""
+    assert KEY not in str(await opened.context.cookies())
+    await panel.click()
+    await page.get_by_role("button", name="Forget").click()
+    await expect(panel).to_have_text("Key: local")
+    assert KEY not in "".join(await page.evaluate(stored))
+    seen = len(opened.requests)
+    await page.reload()
+    await opened.heading()
+    assert not [one.url for one in opened.requests[seen:] if KEY in one.url]
+
+
+async def test_a_key_that_the_gateway_does_not_know_is_said(visit: Visits) -> None:
+    opened = await visit(BALANCE, own_key=False)
+    await enter(opened, "no-such-key")
+    await opened.page.get_by_role("button", name="Run", exact=True).click()
+    await expect(opened.page.get_by_role("alert")).to_contain_text("KEY_INVALID")
+    # The contract answers 401, which browsers write down by themselves (docs/console.md).
+    assert [text for text in opened.errors if "401" not in text] == []
+    opened.errors.clear()
+
+
+async def test_without_a_key_the_page_opens_on_the_demo_and_says_how_to_make_one(visit: Visits) -> None:
+    opened = await visit(own_key=False, prepare=outside_the_devnet)
+    page = opened.page
+    await opened.heading("Chains")
+    button = page.get_by_role("button", name="Key: demo")
+    await button.click()
+    await expect(page.get_by_text("waypost keys create NAME")).to_be_visible()
+    await expect(page.get_by_role("button", name="Forget")).to_be_disabled()
+    await page.keyboard.press("Escape")
+    for section in SECTIONS:
+        await opened.go(f"#/{section}")
+        await opened.heading()
+        await opened.fits()
+    assert all(f"{BASE}/local/" not in one.url for one in opened.requests)
+
+
+async def outside_the_devnet(opened: Visit) -> None:
+    """Serve the page as a gateway of the public chains does: no key works that is not made."""
+
+    async def as_on_mainnet(route: Route) -> None:
+        response = await route.fetch()
+        text, count = re.subn(r'(<meta name="waypost-profile" content=")devnet"', r'\1mainnet"', await response.text())
+        assert count == 1
+        await route.fulfill(response=response, body=text)
+
+    await opened.context.route(f"{BASE}/", as_on_mainnet)
+
+
+async def enter(opened: Visit, key: str) -> None:
+    """Enter a key in the panel, opening it where it is not."""
+    panel = opened.page.get_by_role("button", name="Key:")
+    if await panel.get_attribute("aria-expanded") == "false":
+        await panel.click()
+    await opened.page.get_by_label("API key").fill(key)
+    await opened.page.get_by_role("button", name="Use", exact=True).click()
+    await expect(panel).to_have_text("Key: own key")
+    assert PLACE in await opened.page.evaluate("Object.keys(sessionStorage)")
