@@ -168,7 +168,7 @@ async def gateway() -> AsyncIterator[dict[str, str]]:
     with tempfile.TemporaryDirectory() as name:
         config = Path(name) / "waypost.toml"
         async with served(config) as (base, grpc):
-            tight = await tight_key(config)
+            tight = await create_key(config, "tight", "1")
             async with aiohttp.ClientSession() as session:
                 expected = await expectations(session, f"{base}/local/v1")
             yield {
@@ -180,10 +180,10 @@ async def gateway() -> AsyncIterator[dict[str, str]]:
             }
 
 
-async def tight_key(config: Path) -> str:
-    """Return a new key of the gateway with this configuration, for one unit a second."""
+async def create_key(config: Path, name: str, rate: str) -> str:
+    """Return a new key of the gateway with this configuration, for so many units a second and at once."""
     creating = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", "-m", "cli", "keys", "create", "tight", "--rate", "1", "--burst", "1", "--json"),
+        *(sys.executable, "-P", "-m", "cli", "keys", "create", name, "--rate", rate, "--burst", rate, "--json"),
         *("--config", str(config), "--network", "devnet"),
         cwd=ROOT,
         stdout=asyncio.subprocess.PIPE,

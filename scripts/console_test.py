@@ -18,7 +18,7 @@ import orjson
 
 from devnet.ports import free_port
 from scripts import browser, console
-from scripts.clients import ROOT, served
+from scripts.clients import ROOT, create_key, served
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -41,23 +41,11 @@ async def stage(chromium: str) -> AsyncIterator[dict[str, str]]:
             given = {
                 "base": base,
                 "metrics": f"http://{metrics}/metrics",
-                "key": await new_key(config),
+                "key": await create_key(config, "console", _RATE),
                 "chromium": chromium,
                 "axe": str(AXE),
             }
             yield {**os.environ, VARIABLE: orjson.dumps(given).decode()}
-
-
-async def new_key(config: Path) -> str:
-    """Return a new key of the gateway with this configuration."""
-    creating = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", "-m", "cli", "keys", "create", "console", "--rate", _RATE, "--burst", _RATE, "--json"),
-        *("--config", str(config), "--network", "devnet"),
-        cwd=ROOT,
-        stdout=asyncio.subprocess.PIPE,
-    )
-    made, _ = await creating.communicate()
-    return str(orjson.loads(made)["key"])
 
 
 async def main(chosen: Sequence[str]) -> int:

@@ -31,7 +31,7 @@ from devnet.cosmos.world import CHAINS, address, operator
 from devnet.evm.world import load_world
 from devnet.install import node_binary, npm
 from devnet.launcher import Devnet
-from scripts.clients import ROOT, Failed, run, served, tight_key
+from scripts.clients import ROOT, Failed, create_key, run, served
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -167,7 +167,7 @@ async def chains() -> AsyncIterator[tuple[str, dict[str, str]]]:
             async with served(config) as (base, _), aiohttp.ClientSession() as session:
                 faces = {slug: addresses(devnet.kinds[slug], f"{base}/local/rpc/{slug}") for slug in SLUGS}
                 facts = await certain(session, faces["cosmoshub"]["node"]["rest"])
-                keys = {"tight": await tight_key(config), "wrong": "no-such-key"}
+                keys = {"tight": await create_key(config, "tight", "1"), "wrong": "no-such-key"}
                 given = orjson.dumps({"base": base, "keys": keys, "chains": faces, "known": facts}).decode()
                 yield base, {**os.environ, "WAYPOST_FACES": given, "PYTHONPATH": str(ROOT)}
 
