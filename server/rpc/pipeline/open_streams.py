@@ -36,6 +36,8 @@ LONGEST_PAUSE_SECONDS = 5.0
 """How long a stream waits for quota before it ends."""
 STUCK_SECONDS = 30.0
 """How long a reader may leave an event unread."""
+SENDING_SECONDS = 0.25
+"""How long a stream that is ended may go on sending the event that is on its way."""
 
 # The part of the process's streams that all clients of the demo may have: they bring no key.
 _DEMO_PART = 10
@@ -126,9 +128,21 @@ class OpenStream:
             self.counted_units = state.units
 
     def end(self, failure: GatewayError) -> None:
-        """End the stream with the failure, wherever it waits; the first one counts."""
+        """End the stream with the failure, wherever it waits; the first one counts.
+
+        An event that is being sent has SENDING_SECONDS to arrive, so that the cursor of the failure is that of the last
+        event. The headers of the first one have to: gRPC can give no status to a call that was cancelled while they
+        were sent, and its caller would wait for ever.
+        """
         if self.ending is None:
             self.ending = failure
+            if self.sending:
+                asyncio.get_running_loop().call_later(SENDING_SECONDS, self._stop_sending)
+            else:
+                self._task.cancel()
+
+    def _stop_sending(self) -> None:
+        if self.sending:
             self._task.cancel()
 
     def is_ended(self) -> bool:

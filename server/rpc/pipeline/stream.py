@@ -73,11 +73,18 @@ class StreamExecution:
                     if sent and not sent % CHARGED_EVENTS:
                         await stream.charge(1)
                     stream.sending = monotonic()
-                    await context.write(payload)
-                    stream.sending = 0.0
+                    try:
+                        if not sent:
+                            # Apart from the event, which a reader may leave unread for as long as it likes.
+                            await context.send_initial_metadata(())
+                        await context.write(payload)
+                    finally:
+                        stream.sending = 0.0
                     stream.cursor = event.cursor
                     sent += 1
                     count.count += 1
+                    if stream.ending is not None:
+                        raise stream.ending
 
         async def run(request: bytes, context: Context, state: RequestState) -> bytes:
             remaining = context.time_remaining()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from grpc import StatusCode
-from waypost.v1.stream_pb2 import WatchBlocksRequest
+from waypost.v1.stream_pb2 import WatchBlocksRequest, WatchBlocksResponse
 
 from runtime.metrics import REGISTRY, stream_events
 from server.errors import CursorTooOld, SlowConsumer
@@ -213,3 +213,37 @@ async def test_streams_are_measured(watching: Watching) -> None:
     await watching.until_open(0)
     assert open_now() == before
     assert stream_events("watchBlocks", "ethereum").count == sent + 1
+
+
+@pytest.mark.parametrize("first", [0, 3])
+async def test_a_stream_ended_while_an_event_is_sent_ends_behind_it(watching: Watching, first: int) -> None:
+    async def servicer(request: Any, context: Any) -> AsyncIterator[Event]:
+        for number in range(int(request.cursor)):
+            yield event(number)
+        # Runs as soon as sending waits: on a socket before the event has left.
+        asyncio.get_running_loop().call_soon(watching.streams.end)
+        yield event(int(request.cursor))
+        await asyncio.sleep(60)
+
+    watching.rig.serve(servicer)
+    got = await ended(watching.watch(request=WatchBlocksRequest(chain="ethereum", cursor=str(first)), timeout=5))
+    facts = {"cursor": f"after {first}"}
+    assert got == (list(range(first + 1)), StatusCode.UNAVAILABLE, "UPSTREAM_UNAVAILABLE", facts)
+
+
+async def test_a_stream_whose_first_event_is_unread_ends(watching: Watching) -> None:
+    wide = Event(WatchBlocksResponse(block_number=0, block_hash="a" * 900_000).SerializeToString(), "after the wide")
+
+    async def servicer(request: Any, context: Any) -> AsyncIterator[Event]:
+        while True:
+            yield wide
+
+    watching.rig.serve(servicer)
+    call = watching.watch(timeout=5)
+    await call.initial_metadata()
+    await watching.until_open(1)
+    await asyncio.sleep(0.05)
+    watching.streams.end()
+    await watching.until_open(0)
+    numbers, status, reason, _ = await ended(call)
+    assert (set(numbers), status, reason) == ({0}, StatusCode.UNAVAILABLE, "UPSTREAM_UNAVAILABLE")
