@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from runtime.settings import HttpSettings
+    from transcoder.console_files import ConsoleFiles
 
 
 @asynccontextmanager
@@ -28,7 +29,12 @@ async def serve_app(app: web.Application) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def serve_face(
-    channel: Any, settings: HttpSettings, credential: str | None = None, kept: Any = None, profile: str = "mainnet"
+    channel: Any,
+    settings: HttpSettings,
+    credential: str | None = None,
+    kept: Any = None,
+    profile: str = "mainnet",
+    console: ConsoleFiles | None = None,
 ) -> AsyncIterator[str]:
     """Serve the JSON-RPC face over the channel on a free port, as the command does; yields its URL."""
     # Here: what serves stand-ins alone does without the gateway.
@@ -37,7 +43,7 @@ async def serve_face(
     from transcoder.serving import Runner
 
     runner = Runner(
-        create_app(channel, settings, credential=credential, kept=kept, profile=profile),
+        create_app(channel, settings, credential=credential, kept=kept, profile=profile, console=console),
         keepalive_timeout=KEEPALIVE_SECONDS,
     )
     await runner.setup()

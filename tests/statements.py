@@ -77,6 +77,8 @@ async def _drive(engine: AsyncEngine) -> None:
     await keys.list_keys()
     await keys.version()
     await keys.live_keys()
+    await keys.issue_ticket(b"k" * 32)
+    await keys.live_tickets()
     prices = PriceRecords(engine)
     observation = ObservedPrice("ETH", "feed", _NOON, Decimal("3000.125"))
     day = PricedDay("ETH", _NOON.date(), "collector", Decimal("3100"), Decimal("3000.5"), _NOON, 1 << 12)

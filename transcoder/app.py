@@ -357,9 +357,10 @@ class JsonRpcApp:
         if path not in self._pages:
             failure = Failure(404, "NOT_FOUND", "there is nothing here; the API is at POST /<API_KEY>/v1")
             return error_response(failure, 404, exchange, headers)
-        if request.method not in {hdrs.METH_GET, hdrs.METH_HEAD}:
-            message = f"{path} answers GET only; the API is at POST /<API_KEY>/v1"
-            return self._not_allowed(request, "GET, HEAD", message, exchange, headers)
+        methods = self._pages.methods_of(path)
+        if request.method not in methods:
+            message = f"{path} answers {methods[0]} only; the API is at POST /<API_KEY>/v1"
+            return self._not_allowed(request, ", ".join(methods), message, exchange, headers)
         page = await self._pages.answer(request, self._base(request), exchange)
         if page.own:
             for name in self._cors.headers(request.headers):
@@ -368,7 +369,8 @@ class JsonRpcApp:
         headers.update(page.headers)
         if page.varies:
             vary_by(headers, *page.varies)
-        return whole_response(page.body, page.status, request, headers)
+        response = whole_response(page.body, page.status, request, headers)
+        return response if request.content.is_eof() else closing(response)
 
     def _base(self, request: web.BaseRequest) -> str:
         return base_of(request, behind_proxy=self._clients.trusts_peer(request))

@@ -95,6 +95,11 @@ class Admission:
             request_serializer=access_pb2.ReportRequest.SerializeToString,
             response_deserializer=access_pb2.ReportResponse.FromString,
         )
+        self._issue_ticket = channel.unary_unary(
+            SERVICE + "IssueTicket",
+            request_serializer=access_pb2.IssueTicketRequest.SerializeToString,
+            response_deserializer=access_pb2.IssueTicketResponse.FromString,
+        )
         self.known: dict[str, float] = {}
         """Until when (`monotonic`) it is believed of a key that it exists: a body sent with it may be read.
 
@@ -136,6 +141,15 @@ class Admission:
             if key is not None and failure.code == 401:
                 self.forget(key)
             raise
+        return answer
+
+    async def issue_ticket(self, key: str, exchange: Exchange) -> access_pb2.IssueTicketResponse:
+        """Return what stands in the key's place for a while; the key is charged one unit.
+
+        Raises Failure: 401 for the key, 400 where it needs none, 429, 503.
+        """
+        request = access_pb2.IssueTicketRequest(api_key=key)
+        answer: access_pb2.IssueTicketResponse = await finish(begin(self._issue_ticket, request, TIMEOUT, exchange))
         return answer
 
     async def report(self, principal: str, reasons: Iterable[str], exchange: Exchange) -> None:

@@ -1,4 +1,4 @@
-"""The pages beside the API: what this is, liveness, readiness, the OpenRPC document, the console.
+"""The pages beside the API: what this is, liveness, readiness, the OpenRPC document, the console and its tickets.
 
 Large texts that many answers hold are kept once, compressed once, and sent without being copied.
 """
@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 from aiohttp import hdrs, payload, web
 
+from transcoder.calls import KEY
 from transcoder.errors import Failure
+from transcoder.exchange import COST_HEADER
 from transcoder.llms import llms_text
 from transcoder.openrpc import APPS, PATH
 from transcoder.requests import NULL
@@ -154,6 +156,10 @@ TEXT = "text/plain; charset=utf-8"
 BY_CODING = (hdrs.ACCEPT_ENCODING,)
 BY_TYPE = (hdrs.ACCEPT, hdrs.ACCEPT_ENCODING)
 
+TICKETS = "/-/console/tickets"
+"""Where the console's page gets what it uses in the key's place (docs/decisions/0077)."""
+_READ = (hdrs.METH_GET, hdrs.METH_HEAD)
+
 _HOST = re.compile(r"[A-Za-z0-9._-]{1,253}(?::[0-9]{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](?::[0-9]{1,5})?")
 
 HOME = """\
@@ -185,7 +191,7 @@ class Page(NamedTuple):
 
 
 class Pages:
-    """Answers `GET` by path."""
+    """Answers what is beside the API, by path."""
 
     def __init__(
         self,
@@ -208,10 +214,15 @@ class Pages:
             "/llms.txt": self._overview,
             "/livez": self._live,
             "/readyz": self._ready,
+            **({} if console is None else {TICKETS: self._ticket}),
         }
 
     def __contains__(self, path: str) -> bool:
         return path in self._answers or (self._console is not None and path in self._console)
+
+    def methods_of(self, path: str) -> tuple[str, ...]:
+        """Return the methods that a page answers."""
+        return (hdrs.METH_POST,) if path == TICKETS else _READ
 
     async def answer(self, request: web.BaseRequest, base: str, exchange: Exchange) -> Page:
         """Return the page; the request's path must be one of ours."""
@@ -228,6 +239,20 @@ class Pages:
         if self._console.wanted(request):
             return self._console.answer(request, base)
         return Page(200, TEXT, text, varies=BY_TYPE)
+
+    async def _ticket(self, _: str, request: web.BaseRequest, exchange: Exchange) -> Page:
+        # Ahead of any body, which it has no use for: a caller without a key costs headers only.
+        headers: dict[str, str] = {hdrs.CACHE_CONTROL: "no-store"}
+        try:
+            issued = await self._admission.issue_ticket(_bearer_key(request), exchange)
+        except Failure as failure:
+            if failure.retry_after_ms:
+                headers[hdrs.RETRY_AFTER] = str(-(-failure.retry_after_ms // 1000))
+            if failure.code == 401:
+                headers[hdrs.WWW_AUTHENTICATE] = "Bearer"
+            return Page(failure.code, JSON, failure.body(NULL, exchange.request_id), headers, own=True)
+        body = orjson.dumps({"ticket": issued.ticket, "expiresIn": issued.expires_in})
+        return Page(200, JSON, body, {**headers, COST_HEADER: "1"}, own=True)
 
     async def _overview(self, base: str, _: web.BaseRequest, __: Exchange) -> Page:
         return Page(200, TEXT, llms_text(base).encode())
@@ -268,6 +293,17 @@ class Pages:
             # A worker that is down is reported by the others, which are as ready as before.
             answer["workers"] = workers
         return Page(200 if ready else 503, JSON, orjson.dumps(answer))
+
+
+def _bearer_key(request: web.BaseRequest) -> str:
+    """Return the key of the Authorization header (RFC 6750, section 2.1). Raises Failure (401)."""
+    scheme, _, given = request.headers.get(hdrs.AUTHORIZATION, "").partition(" ")
+    key = given.strip()
+    if scheme.lower() != "bearer" or not key:
+        raise Failure(401, "KEY_MISSING", "no API key; send it as `Authorization: Bearer <API_KEY>`")
+    if KEY.fullmatch(key) is None:
+        raise Failure(401, "KEY_INVALID", "the API key in Authorization is malformed")
+    return key
 
 
 def names_tag(header: str | None, tag: str) -> bool:

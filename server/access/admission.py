@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from runtime.fair_share import FairShare
 from runtime.listening import client_network
-from server.access.keys import Rights
+from server.access.keys import Rights, is_ticket_text
 from server.errors import KeyInvalid, KeyMissing, RateLimited, UpstreamUnavailable
 
 if TYPE_CHECKING:
@@ -183,6 +183,8 @@ def _crowded(message: str) -> RateLimited:
     return RateLimited(message, retry_after_ms=250)
 
 
+_EXPIRED_TICKET = "the ticket has expired, or its key was revoked; have another one issued for the key"
+
 RESERVED_KEYS = {
     "local": "the key `local` works on the devnet only; create a key with `waypost keys create`",
     DEMO: "`demo` opens the public faces alone: `/demo/v1`, and over gRPC the metadata `x-api-key: demo`",
@@ -255,8 +257,14 @@ class Admission:
             return principal
         record = await self._directory.find(api_key)
         if record is None:
+            if is_ticket_text(api_key):
+                raise KeyInvalid(_EXPIRED_TICKET)
             raise KeyInvalid("the API key is unknown or revoked; check that it was copied whole")
         return self._principal(record)
+
+    async def issue_ticket(self, api_key: str) -> str:
+        """Return a ticket for the text of an identified key. Raises UpstreamUnavailable."""
+        return await self._directory.issue_ticket(api_key)
 
     async def refresh(self) -> None:
         """Have the keys read again, for `still`. While the database is away what was last known holds."""
@@ -273,7 +281,9 @@ class Admission:
             return principal
         record = self._directory.known(api_key) if api_key else self._directory.known_by_id(int(number))
         if record is None:
-            raise KeyInvalid("the API key was revoked; ask for a new one")
+            raise KeyInvalid(
+                _EXPIRED_TICKET if is_ticket_text(api_key) else "the API key was revoked; ask for a new one"
+            )
         present = self._principal(record)
         return principal if present == principal else present
 

@@ -8,20 +8,22 @@ query of its own, and there is no cache of wrong keys that a flood could fill. A
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from runtime.logs import get_logger
 from runtime.metrics import set_store_up
-from server.access.keys import CHANNEL, digest, is_key_text
+from server.access.keys import CHANNEL, digest, is_key_text, is_ticket_text
 from server.errors import UpstreamUnavailable
+from server.storage.failures import STORAGE_FAILURES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sqlalchemy.ext.asyncio import AsyncEngine
 
-    from server.access.keys import KeyRecord, KeyStore
+    from server.access.keys import KeyRecord, KeyStore, Ticket
 
 
 FRESH_SECONDS = 2.0
@@ -32,6 +34,8 @@ BETWEEN_MISSES_SECONDS = 0.05
 """Unknown keys wait for the next look at the database, which happens this often at most."""
 LONGEST_READ_SECONDS = 2.0
 """A database that does not answer for so long is away."""
+LONGEST_WRITE_SECONDS = 3.0
+"""How long a ticket waits for its turn to be written."""
 
 _AGAIN_SECONDS = 2.0
 _RECENT_SECONDS = 1.0
@@ -40,14 +44,16 @@ _log = get_logger("waypost.access")
 
 
 class KeyDirectory:
-    """Finds the record of a key. While the database is away, what was last known holds."""
+    """Finds the record of a key, by its text or a ticket. While the database is away, what was last known holds."""
 
     def __init__(self, store: KeyStore, clock: Callable[[], float] = monotonic) -> None:
         self._store = store
         self._clock = clock
         self._records: dict[bytes, KeyRecord] = {}
         self._by_id: dict[int, KeyRecord] = {}
+        self._tickets: dict[bytes, Ticket] = {}
         self._version: tuple[int, ...] | None = None
+        self._newest_ticket: int | None = None
         self._refreshed = float("-inf")
         self._refresh: asyncio.Task[None] | None = None
         self._started = self._finished = 0
@@ -63,14 +69,14 @@ class KeyDirectory:
             return None
         if age >= FRESH_SECONDS:
             self._start_refresh()
-        return self._records.get(digest(api_key))
+        return self.known(api_key)
 
     async def find(self, api_key: str) -> KeyRecord | None:
         """Return the record as the database has it now; None for an unknown or revoked key.
 
         While the database is away, as it was last known. Raises UpstreamUnavailable for a key that was not.
         """
-        if not is_key_text(api_key):
+        if not (is_key_text(api_key) or is_ticket_text(api_key)):
             return None
         # A refresh under way may have read before the key was made: wait for one that starts from now on.
         wanted = self._started + 1
@@ -80,7 +86,7 @@ class KeyDirectory:
                 await asyncio.sleep(pause)
             else:
                 await asyncio.wait((self._start_refresh(),))
-        record = self._records.get(digest(api_key))
+        record = self.known(api_key)
         if record is None and self._is_away:
             raise UpstreamUnavailable(
                 "the API key cannot be checked at present, as the gateway's database is away; try again shortly",
@@ -98,11 +104,32 @@ class KeyDirectory:
 
     def known(self, api_key: str) -> KeyRecord | None:
         """Return the record of a key as it was last read, None for one that is unknown or revoked."""
-        return self._records.get(digest(api_key))
+        given = digest(api_key)
+        record = self._records.get(given)
+        if record is None and given in self._tickets:
+            ticket = self._tickets[given]
+            if ticket.expires_at > datetime.now(UTC):
+                record = self._records.get(ticket.key_hash)
+        return record
 
     def known_by_id(self, number: int) -> KeyRecord | None:
         """Return the record of a key by its number, as `known` does."""
         return self._by_id.get(number)
+
+    async def issue_ticket(self, api_key: str) -> str:
+        """Return a fresh ticket for a key's text (`KeyStore.issue_ticket`).
+
+        Raises UpstreamUnavailable where the database does not take it in time.
+        """
+        try:
+            async with asyncio.timeout(LONGEST_WRITE_SECONDS):
+                return await self._store.issue_ticket(digest(api_key))
+        except STORAGE_FAILURES as error:
+            _log.error("no ticket can be issued", error=type(error).__name__)
+            raise UpstreamUnavailable(
+                "no ticket can be issued at present, as the gateway's database does not take it; try again shortly",
+                retry_after_ms=2000,
+            ) from None
 
     def listen(self, engine: AsyncEngine) -> None:
         """Read again as soon as the database announces a change, where it can; for as long as the directory lives."""
@@ -136,12 +163,15 @@ class KeyDirectory:
         started = self._clock()
         try:
             async with asyncio.timeout(LONGEST_READ_SECONDS):
-                version = await self._store.version()
+                version, newest_ticket = await self._store.version()
                 if version != self._version:
                     # Read after the version: a key created in between is here now, and the next version differs again.
                     self._records = await self._store.live_keys()
                     self._by_id = {record.id: record for record in self._records.values()}
                     self._version = version
+                if newest_ticket != self._newest_ticket:
+                    self._tickets = await self._store.live_tickets()
+                    self._newest_ticket = newest_ticket
             self._is_away = False
             set_store_up("database", True)
         except Exception as error:

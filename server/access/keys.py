@@ -9,16 +9,16 @@ from __future__ import annotations
 import re
 import secrets
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
-from sqlalchemy import func, insert, or_, select, update
+from sqlalchemy import delete, func, insert, or_, select, update
 from sqlalchemy.exc import DBAPIError
 
 from runtime.settings import FASTEST_RATE, SLOWEST_RATE
 from server.storage.database import give_up_beside, give_up_inside, is_full
-from server.storage.tables import keys
+from server.storage.tables import key_tickets, keys
 from server.storage.transactions import write_in_turn
 
 if TYPE_CHECKING:
@@ -34,8 +34,21 @@ _SHOWN = len(KEY_PREFIX) + 6
 is_key_text = re.compile(r"wp_[A-Za-z0-9_-]{43}").fullmatch
 
 
+TICKET_PREFIX = "wt_"
+is_ticket_text = re.compile(r"wt_[A-Za-z0-9_-]{43}").fullmatch
+TICKET_LASTS = timedelta(minutes=15)
+MOST_TICKETS = 32
+"""Tickets of one text of a key that work at once; a further one ends the oldest."""
+
 CHANNEL = "waypost_keys"
-"""Where PostgreSQL announces that a key was made, changed or revoked."""
+"""Where PostgreSQL announces that a key was made, changed or revoked, or a ticket issued."""
+
+
+class Ticket(NamedTuple):
+    """What stands for a key until a time: `key_hash` is that of the key's text, whatever that is good for by then."""
+
+    key_hash: bytes
+    expires_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,12 +222,43 @@ class KeyStore:
         async with self._engine.connect() as connection:
             return await _find(connection, key_name)
 
-    async def version(self) -> tuple[int, int, int]:
-        """Return figures that change with every key made, revoked or edited: highest id, revoked keys, edits."""
+    async def issue_ticket(self, key_hash: bytes) -> str:
+        """Return a fresh ticket for TICKET_LASTS that stands for the text of a key with this hash.
+
+        What it opens is what that text opens whenever it is used. Expired tickets are deleted by the way.
+        """
+        ticket, now = TICKET_PREFIX + secrets.token_urlsafe(32), datetime.now(UTC)
+        row = {"hash": digest(ticket), "key_hash": key_hash, "expires_at": now + TICKET_LASTS}
+        of_key = select(key_tickets.c.id).where(key_tickets.c.key_hash == key_hash).order_by(key_tickets.c.id.desc())
+        async with write_in_turn(self._engine) as connection:
+            await connection.execute(insert(key_tickets).values(**row))
+            oldest = (await connection.execute(of_key.offset(MOST_TICKETS - 1).limit(1))).scalar()
+            is_over = key_tickets.c.expires_at <= now
+            if oldest is not None:
+                is_over |= (key_tickets.c.key_hash == key_hash) & (key_tickets.c.id < oldest)
+            await connection.execute(delete(key_tickets).where(is_over))
+            await _announce(connection)
+        return ticket
+
+    async def version(self) -> tuple[tuple[int, int, int], int]:
+        """Return figures that change with every key made, revoked or edited, and one that changes with every ticket.
+
+        These are: highest id, revoked keys, edits; highest id.
+        """
         async with self._engine.connect() as connection:
-            figures = select(func.max(keys.c.id), func.count(keys.c.revoked_at), func.sum(keys.c.edits))
+            newest = select(func.max(key_tickets.c.id)).scalar_subquery()
+            figures = select(func.max(keys.c.id), func.count(keys.c.revoked_at), func.sum(keys.c.edits), newest)
             row = (await connection.execute(figures)).one()
-            return row[0] or 0, row[1], int(row[2] or 0)
+            return (row[0] or 0, row[1], int(row[2] or 0)), row[3] or 0
+
+    async def live_tickets(self) -> dict[bytes, Ticket]:
+        """Return the tickets that have not expired, by hash."""
+        columns = key_tickets.c
+        async with self._engine.connect() as connection:
+            live = select(columns.hash, columns.key_hash, columns.expires_at).where(
+                columns.expires_at > datetime.now(UTC)
+            )
+            return {row.hash: Ticket(row.key_hash, row.expires_at) for row in await connection.execute(live)}
 
     async def live_keys(self) -> dict[bytes, KeyRecord]:
         """Return the keys that are not revoked, by hash; those that were replaced expire with their time."""

@@ -8,6 +8,7 @@ from waypost_internal.v1 import access_pb2, access_pb2_grpc
 
 from runtime.metrics import count_refusal
 from server.access.admission import decode
+from server.access.keys import TICKET_LASTS, is_key_text
 from server.access.quotas import Grant
 from server.errors import GatewayError, InvalidArgument, RateLimited
 
@@ -67,6 +68,34 @@ class AccessServicer(access_pb2_grpc.AccessServiceServicer):
             retry_after_ms=grant.retry_after_ms,
             reset_seconds=grant.reset_seconds,
         )
+
+    async def IssueTicket(self, request: access_pb2.IssueTicketRequest, context: Any) -> access_pb2.IssueTicketResponse:
+        """Charge a key of the store one unit, and return a ticket: what opens for a while what the key opens.
+
+        Raises KeyMissing, KeyInvalid; InvalidArgument for what needs none or is a ticket itself; RateLimited beyond the
+        quota; UpstreamUnavailable.
+        """
+        key = request.api_key
+        try:
+            principal = await self._admission.identify(key)
+            if not is_key_text(key):
+                raise InvalidArgument("only keys made by `waypost keys create` have tickets; use this one as it is")
+            charged = self._admission.quotas.charge(principal, 1)
+            grant = charged if isinstance(charged, Grant) else await charged
+            if not grant.admitted:
+                raise RateLimited(
+                    f"the quota of this key is used up; try again in {grant.retry_after_ms} ms",
+                    retry_after_ms=grant.retry_after_ms,
+                )
+        except GatewayError as refusal:
+            count_refusal("jsonrpc", refusal.reason)
+            raise
+        tally = self._usage.of(principal.label, "", "")
+        tally.requests += 1
+        tally.items += 1
+        tally.units += 1
+        ticket = await self._admission.issue_ticket(key)
+        return access_pb2.IssueTicketResponse(ticket=ticket, expires_in=int(TICKET_LASTS.total_seconds()))
 
     async def Report(self, request: access_pb2.ReportRequest, context: Any) -> access_pb2.ReportResponse:
         """Count items that were charged and ended without a call; a principal that is none is not counted."""

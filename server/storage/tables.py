@@ -97,6 +97,19 @@ keys = Table(
 )
 """API keys. `hash` is the SHA-256 of the key, which itself is stored nowhere (decisions section 6)."""
 
+key_tickets = Table(
+    "key_tickets",
+    metadata,
+    # Rises with every ticket, also where those before it are gone.
+    Column("id", Integer, primary_key=True),
+    Column("hash", LargeBinary(32), nullable=False, unique=True),
+    # Of the key's text that it was issued for.
+    Column("key_hash", LargeBinary(32), nullable=False, index=True),
+    Column("expires_at", UtcDateTime, nullable=False),
+    sqlite_autoincrement=True,
+)
+"""What stands for a key's text for a while (docs/decisions/0077). `hash` is the ticket's SHA-256, as of keys."""
+
 FIGURES = (
     "requests",
     "items",

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import re
 from typing import TYPE_CHECKING
 
+import pytest
 from playwright.async_api import expect
 
+from tests.console.board import looked_at
+from tests.console.filled import filled
 from tests.console.operations import BALANCE
 from tests.console.visits import BASE, KEY, PLACE, SECTIONS, Visit, Visits, settled
+
+TICKETS = "/-/console/tickets"
+UNKNOWN_TICKET = "wt_" + "A" * 43
 
 if TYPE_CHECKING:
     from playwright.async_api import Route
@@ -57,9 +65,81 @@ async def test_a_key_that_the_gateway_does_not_know_is_said(visit: Visits) -> No
     await enter(opened, "no-such-key")
     await opened.page.get_by_role("button", name="Run", exact=True).click()
     await expect(opened.page.get_by_role("alert")).to_contain_text("KEY_INVALID")
-    # The contract answers 401, which browsers write down by themselves (docs/console.md).
-    assert [text for text in opened.errors if "401" not in text] == []
+    # Browsers write down what is answered with 401, and where: not with the key.
+    assert opened.errors
+    assert [text for text in opened.errors if "401" not in text or TICKETS not in text] == []
+    assert "no-such-key" not in "".join([*opened.written, *opened.sockets, *(one.url for one in opened.requests)])
     opened.errors.clear()
+
+
+@pytest.mark.parametrize("fault", ["broken", "too busy", "over the quota", "no JSON"])
+async def test_what_browsers_write_of_a_fault_holds_no_key(visit: Visits, fault: str) -> None:
+    opened = await visit(BALANCE)
+    page = opened.page
+
+    async def fail(route: Route) -> None:
+        if fault == "broken":
+            await route.abort("connectionreset")
+        else:
+            error = {"code": 0, "message": "on purpose", "data": {"reason": "UPSTREAM_UNAVAILABLE"}}
+            body = "<html>" if fault == "no JSON" else json.dumps({"jsonrpc": "2.0", "error": error, "id": None})
+            await route.fulfill(status={"too busy": 503, "over the quota": 429, "no JSON": 502}[fault], body=body)
+
+    await opened.context.route(f"{BASE}/*/v1", fail)
+    await page.get_by_role("button", name="Run", exact=True).click()
+    await expect(page.get_by_role("alert")).to_be_visible()
+    # A line was written, with the address; `findings` looks into it for the key.
+    assert [text for text in opened.written if "/wt_" in text]
+    opened.errors.clear()
+
+
+@pytest.mark.parametrize("address", [BALANCE, "#/chains"], ids=["call", "streams"])
+async def test_a_ticket_that_is_refused_is_replaced(visit: Visits, address: str) -> None:
+    tickets: list[str] = []
+
+    async def spoil_the_first(route: Route) -> None:
+        response = await route.fetch()
+        answered = await response.json()
+        tickets.append(answered["ticket"])
+        await route.fulfill(response=response, json=answered if tickets[1:] else {**answered, "ticket": UNKNOWN_TICKET})
+
+    async def prepare(opened: Visit) -> None:
+        await opened.context.route(BASE + TICKETS, spoil_the_first)
+
+    opened = await visit(address, prepare=prepare)
+    page = opened.page
+    if address == BALANCE:
+        await page.get_by_role("button", name="Run", exact=True).click()
+        await expect(page.get_by_text("Answer of getBalance")).to_be_attached()
+    else:
+        await filled(page)
+        head = (await looked_at(page, "base")).get_by_role("link").nth(1)
+        await expect(head).not_to_have_text(await head.inner_text())
+    await settled(page)
+    await expect(page.get_by_role("alert")).to_have_count(0)
+    # A socket that the board closed before it was open counts as refused too.
+    assert 2 <= len(tickets) <= 3
+    assert opened.errors
+    assert [text for text in opened.errors if UNKNOWN_TICKET not in text] == []
+    opened.errors.clear()
+
+
+async def test_streams_go_on_over_a_new_socket_before_their_ticket_ends(visit: Visits) -> None:
+    async def shorten(route: Route) -> None:
+        response = await route.fetch()
+        await route.fulfill(response=response, json={**await response.json(), "expiresIn": 4.5})
+
+    async def prepare(opened: Visit) -> None:
+        await opened.context.route(BASE + TICKETS, shorten)
+
+    opened = await visit("#/chains", prepare=prepare)
+    await filled(opened.page)
+    await looked_at(opened.page, "base")
+    async with asyncio.timeout(20):
+        while len(opened.sockets) < 3:  # noqa: ASYNC110
+            await asyncio.sleep(0.1)
+    assert len(set(opened.sockets)) == len(opened.sockets)
+    await expect(opened.page.get_by_role("alert")).to_have_count(0)
 
 
 async def test_without_a_key_the_page_opens_on_the_demo_and_says_how_to_make_one(visit: Visits) -> None:

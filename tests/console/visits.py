@@ -55,6 +55,7 @@ class Visit:
         self.elsewhere: list[str] = []
         self.addresses: list[str] = []
         self.requests: list[Request] = []
+        self.sockets: list[str] = []
 
     async def watch(self) -> None:
         """Record from now on."""
@@ -65,14 +66,19 @@ class Visit:
         self.page.on("pageerror", lambda error: self.errors.append(f"{error.message}\n{error.stack}"))
         self.page.on("framenavigated", lambda frame: self.addresses.append(frame.url))
         self.page.on("request", lambda request: self.requests.append(request))
-        self.page.on("websocket", lambda socket: of_the_page(socket.url) or self.elsewhere.append(socket.url))
+        self.page.on("websocket", lambda socket: self._note(socket.url))
 
     async def _refuse(self, route: Route) -> None:
         self.elsewhere.append(route.request.url)
         await route.abort()
 
+    def _note(self, socket: str) -> None:
+        self.sockets.append(socket)
+        if not of_the_page(socket):
+            self.elsewhere.append(socket)
+
     def _read(self, message: ConsoleMessage) -> None:
-        self.written.append(message.text)
+        self.written.append(f"{message.text} ({message.location})")
         if message.type == "error":
             self.errors.append(f"{message.text} ({message.location})")
 
@@ -118,11 +124,11 @@ class Visit:
         found = [f"error: {one}" for one in self.errors]
         found += [f"policy: {one}" for one in self.violations]
         found += [f"elsewhere: {one}" for one in self.elsewhere]
-        # Addresses of requests hold the key, as the contract has it; what people and other pages read does not.
         shown = await self.page.evaluate(
             "[location.href, JSON.stringify(history.state), document.title, document.documentElement.outerHTML]"
         )
-        places = {"address": self.addresses, "console": self.written, "page": shown}
+        asked = [one.url for one in self.requests] + self.sockets
+        places = {"address": self.addresses, "console": self.written, "page": shown, "request": asked}
         found += [f"key: {place}" for place, texts in places.items() if any(KEY in text for text in texts)]
         return found
 

@@ -12,6 +12,7 @@ import grpc
 from runtime.settings import load_settings
 from server.app import Gateway
 from tests.serving import serve_face
+from transcoder.console_files import ConsoleFiles
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -81,14 +82,17 @@ async def run_gateway(settings: Settings) -> AsyncIterator[RunningGateway]:
         server = await Gateway.create(settings)
         stack.push_async_callback(server.drain, 1.0)
         port = await server.start()
+        console = ConsoleFiles(settings.profile) if settings.console.enabled else None
         http = await stack.enter_async_context(
-            serve_face(server.channel(), settings.http, kept=server.responses, profile=settings.profile)
+            serve_face(
+                server.channel(), settings.http, kept=server.responses, profile=settings.profile, console=console
+            )
         )
         behind_socket = None
         if private := settings.grpc.private_listen:
             channel = await stack.enter_async_context(grpc.aio.insecure_channel(private, options=LONG_MESSAGES))
             behind_socket = await stack.enter_async_context(
-                serve_face(channel, settings.http, CREDENTIAL, profile=settings.profile)
+                serve_face(channel, settings.http, CREDENTIAL, profile=settings.profile, console=console)
             )
         session = await stack.enter_async_context(aiohttp.ClientSession())
         running = RunningGateway(http, f"127.0.0.1:{port}", session, behind_socket, server)

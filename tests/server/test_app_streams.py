@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
@@ -22,6 +23,7 @@ from waypost_internal.v1 import access_pb2, access_pb2_grpc
 from runtime.operations import load_watches
 from runtime.settings import QuotaSettings, Settings, StreamSettings
 from server import app
+from server.access import keys
 from server.app import Gateway
 from server.streams.events import Event
 from tests.server.accounts import CREDENTIAL, Accounts, stub_of
@@ -129,6 +131,16 @@ async def test_the_demo_has_one_stream_for_an_address_and_not_for_long(channel: 
     assert (await end_of(again))[:3] == (StatusCode.RESOURCE_EXHAUSTED, "RATE_LIMITED", "")
     assert await end_of(call) == (StatusCode.RESOURCE_EXHAUSTED, "RATE_LIMITED", "after 7", True)
     assert "demo ends after 2 s" in await call.details()
+
+
+async def test_what_was_opened_with_a_ticket_ends_with_it(
+    channel: Any, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keys, "TICKET_LASTS", timedelta(seconds=1))
+    _, key = await gateway.keys.create_key("one")
+    call = await opened(channel, (("x-api-key", await gateway.keys.issue_ticket(keys.digest(key))),))
+    assert await end_of(call) == (StatusCode.UNAUTHENTICATED, "KEY_INVALID", "after 7", False)
+    assert "ticket has expired" in await call.details()
 
 
 @pytest.mark.parametrize("face", ["in process", "private"])

@@ -93,6 +93,17 @@ class Server:
             reset_seconds=2,
         )
 
+    async def ticket(self, request: access_pb2.IssueTicketRequest, context: Any) -> access_pb2.IssueTicketResponse:
+        self.asked.append(("IssueTicket", request, dict(context.invocation_metadata())))
+        if request.api_key == "local":
+            await refuse(context, grpc.StatusCode.INVALID_ARGUMENT, "INVALID_ARGUMENT", "use this one as it is")
+        if request.api_key not in self.keys:
+            await refuse(context, grpc.StatusCode.UNAUTHENTICATED, "KEY_INVALID", "no such API key")
+        if self.admitted == 0:
+            wait = self.retry_after_ms
+            await refuse(context, grpc.StatusCode.RESOURCE_EXHAUSTED, "RATE_LIMITED", "too many", retry_after_ms=wait)
+        return access_pb2.IssueTicketResponse(ticket="wt_" + "t" * 43, expires_in=900)
+
     async def readiness(self, request: access_pb2.GetReadinessRequest, _: Any) -> access_pb2.GetReadinessResponse:
         return access_pb2.GetReadinessResponse(ready=self.ready, chains=self.chains)
 
@@ -119,6 +130,7 @@ class Server:
         services: dict[str, dict[str, Any]] = {
             ACCESS: {
                 "Admit": _handler(self.admit, access_pb2.AdmitRequest),
+                "IssueTicket": _handler(self.ticket, access_pb2.IssueTicketRequest),
                 "GetReadiness": _handler(self.readiness, access_pb2.GetReadinessRequest),
             },
             PUBLICATION: {

@@ -1,7 +1,7 @@
 import type { ComponentType } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { group } from "../format/figures.ts";
-import { spent } from "../gateway/calls.ts";
+import { spent } from "../gateway/session.ts";
 import { Failure } from "../gateway/failure.ts";
 import { useStore } from "../store.ts";
 import { FailureNotice, Loading } from "../ui/Notice.tsx";

@@ -1,12 +1,9 @@
-/**
- * Calls over `POST /<key>/v1`, always as batches: their status is 200 whatever becomes of an item, so that no failed load with
- * the key in its address is written to the browser's console.
- */
-import { store } from "../store.ts";
+/** Calls over `POST /<ticket>/v1`, always as batches: their status is 200 whatever becomes of an item, which browsers do not log. */
 import { parseExact, printExact } from "./exact.ts";
 import { Failure } from "./failure.ts";
 import { Pacing, pause } from "./pacing.ts";
-import { DEMO, key, origin } from "./session.ts";
+import { addSpent, DEMO, key, origin } from "./session.ts";
+import { drop, ticket, type Ticket } from "./tickets.ts";
 
 export const MOST_ITEMS = 50;
 /** Calls a second that sections make by themselves; those of a tab without a key go at the demo's pace. */
@@ -29,36 +26,33 @@ export interface Facts {
   readonly milliseconds: number;
 }
 
-/** Units that this tab has spent since it was opened. */
-export const spent = store(0);
-/** Adds units, of streams too. */
-export const addSpent = (units: number): void => spent.set(spent.get() + units);
-
 const pacing = new Pacing();
-let lastContact = -Infinity;
-const CONTACT_LASTS = 3000;
-
-/** Throws a Failure while the gateway is away: asked at an address without the key, as browsers write failed loads down. */
-export async function reach(signal?: AbortSignal): Promise<void> {
-  if (performance.now() - lastContact < CONTACT_LASTS) return;
-  try {
-    await (await fetch(`${origin}/livez`, { ...(signal && { signal }), cache: "no-store" })).arrayBuffer();
-  } catch (error) {
-    signal?.throwIfAborted();
-    throw Failure.from(error);
-  }
-  lastContact = performance.now();
-}
 
 /** Posts the calls in one batch now; returns each one's outcome in their order. Throws a Failure where none was answered. */
 export async function post(calls: readonly Call[], signal?: AbortSignal): Promise<{ outcomes: Outcome[]; facts: Facts; text: string }> {
-  await reach(signal);
   const body = printExact(calls.map(({ method, params }, id) => ({ jsonrpc: "2.0", id, method, params: params ?? {} })));
+  const used = await ticket();
+  let { answered, facts, text } = await send(used, body, signal);
+  if (!Array.isArray(answered) && refusal(answered).reason === "KEY_INVALID" && drop(used))
+    ({ answered, facts, text } = await send(await ticket(), body, signal));
+  if (!Array.isArray(answered)) throw refusal(answered);
+  const outcomes: Outcome[] = calls.map(() => ({ ok: false, failure: new Failure("the gateway did not answer this call", "INTERNAL") }));
+  for (const item of answered as { id: number; result?: { data: unknown }; error?: unknown }[])
+    if (item.id in outcomes)
+      outcomes[item.id] = item.error === undefined ? { ok: true, data: item.result?.data } : { ok: false, failure: Failure.of(item.error) };
+  return { outcomes, facts, text };
+}
+
+const refusal = (answered: unknown): Failure => Failure.of((answered as { error?: unknown } | null)?.error);
+
+/** Sends a body once. Throws a Failure where no JSON is answered. */
+async function send(used: Ticket, body: string, signal?: AbortSignal): Promise<{ answered: unknown; facts: Facts; text: string }> {
+  signal?.throwIfAborted();
   const began = performance.now();
   let response: Response;
   let text: string;
   try {
-    response = await fetch(`${origin}/${key.get()}/v1`, {
+    response = await fetch(`${origin}/${used.text}/v1`, {
       method: "POST",
       headers: { "Content-Type": "application/json" },
       body,
@@ -67,11 +61,9 @@ export async function post(calls: readonly Call[], signal?: AbortSignal): Promis
     text = await response.text();
   } catch (error) {
     signal?.throwIfAborted();
-    lastContact = -Infinity;
     throw Failure.from(error);
   }
   const milliseconds = performance.now() - began;
-  lastContact = performance.now();
   const cost = Number(response.headers.get("X-Waypost-Cost") ?? 0);
   addSpent(cost);
   const facts: Facts = {
@@ -80,18 +72,11 @@ export async function post(calls: readonly Call[], signal?: AbortSignal): Promis
     requestId: response.headers.get("X-Request-Id") ?? undefined,
     milliseconds,
   };
-  let answered: unknown;
   try {
-    answered = parseExact(text);
+    return { answered: parseExact(text), facts, text };
   } catch {
     throw new Failure(`the answer with status ${response.status} is no JSON`, "UNREACHABLE", response.status);
   }
-  if (!Array.isArray(answered)) throw Failure.of((answered as { error?: unknown } | null)?.error);
-  const outcomes: Outcome[] = calls.map(() => ({ ok: false, failure: new Failure("the gateway did not answer this call", "INTERNAL") }));
-  for (const item of answered as { id: number; result?: { data: unknown }; error?: unknown }[])
-    if (item.id in outcomes)
-      outcomes[item.id] = item.error === undefined ? { ok: true, data: item.result?.data } : { ok: false, failure: Failure.of(item.error) };
-  return { outcomes, facts, text };
 }
 
 /**

@@ -1,9 +1,9 @@
-/** The key of this tab: the only place that holds it. Session storage keeps it over reloads and no longer. */
+/** The key of this tab: the only place that holds it. Session storage keeps it over reloads and no longer. And what the tab spends. */
 import { store } from "../store.ts";
 
 const PLACE = "waypost.key";
 export const DEMO = "demo";
-const LOCAL = "local";
+export const LOCAL = "local";
 const SHAPE = /^[A-Za-z0-9_-]{1,128}$/;
 
 /** `devnet` or `mainnet`: what the gateway says in the page's head. */
@@ -25,6 +25,11 @@ function stored(): string {
 }
 
 export const key = store(stored());
+
+/** Units that this tab has spent since it was opened. */
+export const spent = store(0);
+/** Adds units, of streams too. */
+export const addSpent = (units: number): void => spent.set(spent.get() + units);
 
 /** Returns whether the tab goes without a key: one request a second, no account. */
 export const isDemo = (): boolean => key.get() === DEMO;

@@ -1,10 +1,10 @@
 /** One WebSocket for all subscriptions of the tab: opened with the first, closed after the last, opened anew when it breaks. */
 import { store } from "../store.ts";
-import { addSpent, reach } from "./calls.ts";
 import { parseExact } from "./exact.ts";
 import { Failure } from "./failure.ts";
 import { pause } from "./pacing.ts";
-import { key, origin } from "./session.ts";
+import { addSpent, key, origin } from "./session.ts";
+import { drop, ticket, type Ticket } from "./tickets.ts";
 
 /** A stream costs a unit for each so many events begun. */
 const EVENTS_A_UNIT = 100;
@@ -82,15 +82,23 @@ async function run(): Promise<void> {
 
 /** Serves one socket until it closes. Returns whether anything came over it: some proxies open one and close it at once. */
 async function connect(): Promise<boolean> {
+  let used: Ticket;
   try {
-    await reach();
-  } catch {
+    used = await ticket();
+  } catch (error) {
+    const failure = Failure.from(error);
+    if (failure.reason === "KEY_INVALID") for (const subscription of [...subscriptions]) end(subscription, failure);
     return false;
   }
-  const opened = new WebSocket(`${origin.replace(/^http/, "ws")}/${key.get()}/v1/ws`);
+  if (subscriptions.size === 0 || used.key !== key.get()) return true;
+  const opened = new WebSocket(`${origin.replace(/^http/, "ws")}/${used.text}/v1/ws`);
   socket = opened;
+  let isOpen = false;
   let lasted = false;
+  // Streams end with their ticket: they go on over another socket before that.
+  const renewal = used.until === Infinity ? undefined : setTimeout(() => opened.close(), Math.max(0, used.until - Date.now()));
   opened.onopen = () => {
+    isOpen = true;
     socketState.set("open");
     for (const subscription of subscriptions) begin(opened, subscription);
   };
@@ -99,6 +107,9 @@ async function connect(): Promise<boolean> {
     take(String(data));
   };
   await new Promise<void>((resolve) => (opened.onclose = () => resolve()));
+  clearTimeout(renewal);
+  // Browsers do not say why; one that the page closed itself was not refused.
+  if (!isOpen && subscriptions.size > 0) drop(used);
   asked.clear();
   for (const subscription of subscriptions) subscription.name = undefined;
   if (socket === opened) socket = undefined;

@@ -56,6 +56,20 @@ class ReportResponse(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
+class IssueTicketRequest(_message.Message):
+    __slots__ = ("api_key",)
+    API_KEY_FIELD_NUMBER: _ClassVar[int]
+    api_key: str
+    def __init__(self, api_key: _Optional[str] = ...) -> None: ...
+
+class IssueTicketResponse(_message.Message):
+    __slots__ = ("ticket", "expires_in")
+    TICKET_FIELD_NUMBER: _ClassVar[int]
+    EXPIRES_IN_FIELD_NUMBER: _ClassVar[int]
+    ticket: str
+    expires_in: int
+    def __init__(self, ticket: _Optional[str] = ..., expires_in: _Optional[int] = ...) -> None: ...
+
 class GetReadinessRequest(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...

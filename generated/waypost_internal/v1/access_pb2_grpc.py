@@ -45,6 +45,11 @@ class AccessServiceStub(object):
                 request_serializer=waypost__internal_dot_v1_dot_access__pb2.ReportRequest.SerializeToString,
                 response_deserializer=waypost__internal_dot_v1_dot_access__pb2.ReportResponse.FromString,
                 _registered_method=True)
+        self.IssueTicket = channel.unary_unary(
+                '/waypost_internal.v1.AccessService/IssueTicket',
+                request_serializer=waypost__internal_dot_v1_dot_access__pb2.IssueTicketRequest.SerializeToString,
+                response_deserializer=waypost__internal_dot_v1_dot_access__pb2.IssueTicketResponse.FromString,
+                _registered_method=True)
         self.GetReadiness = channel.unary_unary(
                 '/waypost_internal.v1.AccessService/GetReadiness',
                 request_serializer=waypost__internal_dot_v1_dot_access__pb2.GetReadinessRequest.SerializeToString,
@@ -71,6 +76,13 @@ class AccessServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def IssueTicket(self, request, context):
+        """Issues what stands for a key's text for some minutes, in addresses that others may see.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetReadiness(self, request, context):
         """Reports whether the server can answer, with the state of every chain.
         """
@@ -90,6 +102,11 @@ def add_AccessServiceServicer_to_server(servicer, server):
                     servicer.Report,
                     request_deserializer=waypost__internal_dot_v1_dot_access__pb2.ReportRequest.FromString,
                     response_serializer=waypost__internal_dot_v1_dot_access__pb2.ReportResponse.SerializeToString,
+            ),
+            'IssueTicket': grpc.unary_unary_rpc_method_handler(
+                    servicer.IssueTicket,
+                    request_deserializer=waypost__internal_dot_v1_dot_access__pb2.IssueTicketRequest.FromString,
+                    response_serializer=waypost__internal_dot_v1_dot_access__pb2.IssueTicketResponse.SerializeToString,
             ),
             'GetReadiness': grpc.unary_unary_rpc_method_handler(
                     servicer.GetReadiness,
@@ -152,6 +169,33 @@ class AccessService(object):
             '/waypost_internal.v1.AccessService/Report',
             waypost__internal_dot_v1_dot_access__pb2.ReportRequest.SerializeToString,
             waypost__internal_dot_v1_dot_access__pb2.ReportResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def IssueTicket(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/waypost_internal.v1.AccessService/IssueTicket',
+            waypost__internal_dot_v1_dot_access__pb2.IssueTicketRequest.SerializeToString,
+            waypost__internal_dot_v1_dot_access__pb2.IssueTicketResponse.FromString,
             options,
             channel_credentials,
             insecure,

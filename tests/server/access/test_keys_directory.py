@@ -34,7 +34,7 @@ class CountingStore(KeyStore):
         self.loaded = 0
         self.is_down = False
 
-    async def version(self) -> tuple[int, int, int]:
+    async def version(self) -> tuple[tuple[int, int, int], int]:
         self.asked += 1
         if self.is_down:
             raise ConnectionError("postgres://user:secret@host")

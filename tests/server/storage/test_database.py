@@ -135,7 +135,7 @@ async def test_the_command_line_writes_while_the_gateway_reads(url: str) -> None
             await reader.version()
 
     await asyncio.gather(write(), read(), read())
-    assert (await reader.version())[0] == 20
+    assert (await reader.version())[0][0] == 20
     await gateway.dispose()
     await command_line.dispose()
 

@@ -210,7 +210,7 @@ async def test_an_older_database_gets_the_table_and_keeps_what_it_has(tmp_path: 
     await engine.dispose()
     before = sqlite3.connect(path)
     before.execute("INSERT INTO price_requests VALUES ('BTC', '2027-01-15', '2027-01-15 12:00:00.000000')")
-    for table in ("share_prices", "usage", "usage_errors", "usage_writers"):
+    for table in ("share_prices", "usage", "usage_errors", "usage_writers", "key_tickets"):
         before.execute(f"DROP TABLE {table}")
     for column in ("expires_at", "operations", "chains", "notes", "previous_hash", "previous_until", "edits"):
         before.execute(f"ALTER TABLE keys DROP COLUMN {column}")
@@ -221,5 +221,5 @@ async def test_an_older_database_gets_the_table_and_keeps_what_it_has(tmp_path: 
     assert await count(engine) == 0
     async with engine.connect() as connection:
         assert (await connection.exec_driver_sql("SELECT count(*) FROM price_requests")).scalar_one() == 1
-        assert (await connection.exec_driver_sql("SELECT version_num FROM alembic_version")).scalar_one() == "0005"
+        assert (await connection.exec_driver_sql("SELECT version_num FROM alembic_version")).scalar_one() == "0006"
     await engine.dispose()

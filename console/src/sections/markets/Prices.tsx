@@ -1,9 +1,8 @@
 import type { RefObject } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { moment } from "../../format/times.ts";
-import { addSpent } from "../../gateway/calls.ts";
 import type { Failure } from "../../gateway/failure.ts";
-import { DEMO, key } from "../../gateway/session.ts";
+import { addSpent, DEMO, key } from "../../gateway/session.ts";
 import { subscribe } from "../../gateway/socket.ts";
 import { useCall } from "../../gateway/useCall.ts";
 import { useStore } from "../../store.ts";
