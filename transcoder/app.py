@@ -297,7 +297,7 @@ class JsonRpcApp:
         if segment == DEMO:
             bodies, owner = self._demo_bodies, client_network(exchange.client)
         else:
-            bodies, owner = self._bodies, segment
+            bodies, owner = self._bodies, self._admission.holder_of(segment)
         self._messages.check_room(segment)
         content, broken, soon = await bodies.items(request, owner, began, calls.most_items)
         base = partial(self._base, request)

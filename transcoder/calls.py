@@ -106,6 +106,7 @@ class Admission:
         Whether it still exists is asked again by whatever charges the request. A flood of wrong ones leaves nothing
         here.
         """
+        self._holders: dict[str, str] = {}
         self._readiness = channel.unary_unary(
             SERVICE + "GetReadiness",
             request_serializer=access_pb2.GetReadinessRequest.SerializeToString,
@@ -114,12 +115,19 @@ class Admission:
 
     async def find(self, key: str, exchange: Exchange) -> None:
         """Check that the key exists. Raises Failure: 401 where it does not, 503 when the server cannot be reached."""
-        await self.admit(key, 0, exchange)
-        known = self.known
+        answer = await self.admit(key, 0, exchange)
+        known, holders = self.known, self._holders
         known.pop(key, None)
         known[key] = monotonic() + _KNOWN_SECONDS
-        if len(known) > _MOST_KNOWN:
-            del known[next(iter(known))]
+        holders.pop(key, None)
+        holders[key] = answer.holder or key
+        for kept in (known, holders):
+            if len(kept) > _MOST_KNOWN:
+                del kept[next(iter(kept))]
+
+    def holder_of(self, key: str) -> str:
+        """Return who what is brought with a key counts for: all texts and tickets of a key are one holder."""
+        return self._holders.get(key, key)
 
     def forget(self, key: str) -> None:
         """Check the key again before the next body: it was refused."""

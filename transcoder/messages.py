@@ -49,8 +49,9 @@ class Messages:
 
     def check_room(self, segment: str) -> None:
         """Raise Failure (503, 429) where no more messages of the key may be in flight."""
-        if not self._in_flight.has_room(segment):
-            raise too_busy(self._in_flight, segment)
+        holder = self._admission.holder_of(segment)
+        if not self._in_flight.has_room(holder):
+            raise too_busy(self._in_flight, holder)
 
     async def check_caller(
         self, segment: str | None, exchange: Exchange, headers: dict[str, str], *, soon: bool
@@ -135,14 +136,15 @@ class Messages:
 
     async def _fly(self, segment: str, connection: Any, work: Awaitable[T]) -> T:
         """Return what the work of an admitted message returns, in flight meanwhile; there has to be room for it."""
-        self._in_flight.enter(segment)
+        holder = self._admission.holder_of(segment)
+        self._in_flight.enter(holder)
         admitted = self._admitted
         is_first = connection not in admitted
         admitted.add(connection)
         try:
             return await work
         finally:
-            self._in_flight.leave(segment)
+            self._in_flight.leave(holder)
             if is_first:
                 admitted.discard(connection)
 

@@ -114,7 +114,8 @@ class Sockets:
         with self._upgrades.open(request, segment, exchange, "websocket", socket):
             await response.prepare(request)
             answered(exchange, HTTPStatus.SWITCHING_PROTOCOLS)
-            arriving = _Arriving(socket, self._bodies, segment, self._patience)
+            owner = self._upgrades.owner_of(segment, exchange)
+            arriving = _Arriving(socket, self._bodies, owner, self._patience)
             connection.arrived = arriving.take
             try:
                 await socket.run(speaker(socket, segment))

@@ -119,7 +119,7 @@ class Upgrades:
             self._check_room(segment, exchange)
         except Failure as failure:
             raise Refusal(failure, failure.code) from None
-        owner, connection = _owner(segment, exchange), request.protocol
+        owner, connection = self.owner_of(segment, exchange), request.protocol
         self._room.enter(owner)
         self._on_demo += segment == DEMO
         self._open[one] = None
@@ -133,6 +133,12 @@ class Upgrades:
             del self._open[one]
             self._on_demo -= segment == DEMO
             self._room.leave(owner)
+
+    def owner_of(self, segment: str, exchange: Exchange) -> str:
+        """Return who what is open counts for: the key, of whichever text, or the demo's client."""
+        if segment == DEMO:
+            return f"demo:{client_network(exchange.client)}"
+        return self._admission.holder_of(segment)
 
     def leave(self) -> None:
         """End all that is open, and open nothing any more."""
@@ -157,7 +163,7 @@ class Upgrades:
     def _check_room(self, segment: str, exchange: Exchange) -> None:
         if self.is_leaving:
             raise Failure(503, "UPSTREAM_UNAVAILABLE", "this gateway is stopping; connect again", retry_after_ms=1000)
-        owner = _owner(segment, exchange)
+        owner = self.owner_of(segment, exchange)
         if segment == DEMO and self._room.held(owner) >= MOST_PER_DEMO_CLIENT:
             message = f"the demo has {MOST_PER_DEMO_CLIENT} sockets for an address; close one first, or ask for a key"
             raise Failure(429, "RATE_LIMITED", message, retry_after_ms=1000)
@@ -171,8 +177,3 @@ class Upgrades:
             raise Failure(429, "RATE_LIMITED", message, retry_after_ms=1000)
         message = "the gateway has as many sockets open as it may; try again shortly"
         raise Failure(503, "UPSTREAM_UNAVAILABLE", message, retry_after_ms=1000)
-
-
-def _owner(segment: str, exchange: Exchange) -> str:
-    # No key has a colon in it.
-    return f"demo:{client_network(exchange.client)}" if segment == DEMO else segment

@@ -67,6 +67,7 @@ class AccessServicer(access_pb2_grpc.AccessServiceServicer):
             window_seconds=policy.window_seconds,
             retry_after_ms=grant.retry_after_ms,
             reset_seconds=grant.reset_seconds,
+            holder=principal.id,
         )
 
     async def IssueTicket(self, request: access_pb2.IssueTicketRequest, context: Any) -> access_pb2.IssueTicketResponse:

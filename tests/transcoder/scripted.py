@@ -64,6 +64,7 @@ class Server:
     retry_after_ms: int = 0
     documented: list[dict[str, Any]] = field(default_factory=list)
     keys: set[str] = field(default_factory=lambda: {KEY})
+    holders: dict[str, str] = field(default_factory=dict)
     ready: bool = True
     chains: dict[str, str] = field(default_factory=dict)
     published: publication_pb2.ListPublicationsResponse | None = field(
@@ -91,6 +92,7 @@ class Server:
             window_seconds=1,
             retry_after_ms=self.retry_after_ms,
             reset_seconds=2,
+            holder=self.holders.get(request.api_key, ""),
         )
 
     async def ticket(self, request: access_pb2.IssueTicketRequest, context: Any) -> access_pb2.IssueTicketResponse:

@@ -115,9 +115,15 @@ async def test_the_demo_has_few_open_bodies_in_all(monkeypatch: pytest.MonkeyPat
 
 async def test_one_key_has_only_so_many_open_bodies(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app, "MOST_OPEN_PER_KEY", 2)
-    async with serving(Options(), Server()) as face:
+    holders = {KEY: "key:1", "wt_one": "key:1", "wt_other": "key:1", "wp_another": "key:2"}
+    async with serving(Options(), Server(keys=set(holders), holders=holders)) as face:
         held = [await opened(face, f"/{KEY}/v1") for _ in range(2)]
-        assert (await (await opened(face, f"/{KEY}/v1")).answer())[0] == 429
+        # Nor more by another name: its tickets, and its text before it was rotated.
+        for name in (KEY, "wt_one", "wt_other"):
+            assert (await (await opened(face, f"/{name}/v1")).answer())[0] == 429
+        another = await opened(face, "/wp_another/v1")
+        another.writer.write(BODY)
+        assert (await another.answer())[0] == 200
         assert (await face.post(BODY))[0] == 200
         for talk in held:
             talk.writer.close()

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n waypost_internal/v1/access.proto\x12\x13waypost_internal.v1\"T\n\x0c\x41\x64mitRequest\x12\x0f\n\x07\x61pi_key\x18\x01 \x01(\t\x12\x0c\n\x04\x64\x65mo\x18\x02 \x01(\x08\x12\x16\n\x0e\x63lient_address\x18\x03 \x01(\t\x12\r\n\x05items\x18\x04 \x01(\r\"\xad\x01\n\rAdmitResponse\x12\x11\n\tprincipal\x18\x01 \x01(\t\x12\x10\n\x08\x61\x64mitted\x18\x02 \x01(\r\x12\x0e\n\x06policy\x18\x03 \x01(\t\x12\r\n\x05limit\x18\x04 \x01(\r\x12\x11\n\tremaining\x18\x05 \x01(\r\x12\x16\n\x0ewindow_seconds\x18\x06 \x01(\r\x12\x16\n\x0eretry_after_ms\x18\x07 \x01(\r\x12\x15\n\rreset_seconds\x18\x08 \x01(\r\"\x8e\x01\n\rReportRequest\x12\x11\n\tprincipal\x18\x01 \x01(\t\x12<\n\x05items\x18\x02 \x03(\x0b\x32-.waypost_internal.v1.ReportRequest.ItemsEntry\x1a,\n\nItemsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\r:\x02\x38\x01\"\x10\n\x0eReportResponse\"%\n\x12IssueTicketRequest\x12\x0f\n\x07\x61pi_key\x18\x01 \x01(\t\"9\n\x13IssueTicketResponse\x12\x0e\n\x06ticket\x18\x01 \x01(\t\x12\x12\n\nexpires_in\x18\x02 \x01(\r\"\x15\n\x13GetReadinessRequest\"\x9b\x01\n\x14GetReadinessResponse\x12\r\n\x05ready\x18\x01 \x01(\x08\x12\x45\n\x06\x63hains\x18\x02 \x03(\x0b\x32\x35.waypost_internal.v1.GetReadinessResponse.ChainsEntry\x1a-\n\x0b\x43hainsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x32\xfe\x02\n\rAccessService\x12N\n\x05\x41\x64mit\x12!.waypost_internal.v1.AdmitRequest\x1a\".waypost_internal.v1.AdmitResponse\x12Q\n\x06Report\x12\".waypost_internal.v1.ReportRequest\x1a#.waypost_internal.v1.ReportResponse\x12`\n\x0bIssueTicket\x12\'.waypost_internal.v1.IssueTicketRequest\x1a(.waypost_internal.v1.IssueTicketResponse\x12h\n\x0cGetReadiness\x12(.waypost_internal.v1.GetReadinessRequest\x1a).waypost_internal.v1.GetReadinessResponse\"\x03\x90\x02\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n waypost_internal/v1/access.proto\x12\x13waypost_internal.v1\"T\n\x0c\x41\x64mitRequest\x12\x0f\n\x07\x61pi_key\x18\x01 \x01(\t\x12\x0c\n\x04\x64\x65mo\x18\x02 \x01(\x08\x12\x16\n\x0e\x63lient_address\x18\x03 \x01(\t\x12\r\n\x05items\x18\x04 \x01(\r\"\xbd\x01\n\rAdmitResponse\x12\x11\n\tprincipal\x18\x01 \x01(\t\x12\x10\n\x08\x61\x64mitted\x18\x02 \x01(\r\x12\x0e\n\x06policy\x18\x03 \x01(\t\x12\r\n\x05limit\x18\x04 \x01(\r\x12\x11\n\tremaining\x18\x05 \x01(\r\x12\x16\n\x0ewindow_seconds\x18\x06 \x01(\r\x12\x16\n\x0eretry_after_ms\x18\x07 \x01(\r\x12\x15\n\rreset_seconds\x18\x08 \x01(\r\x12\x0e\n\x06holder\x18\t \x01(\t\"\x8e\x01\n\rReportRequest\x12\x11\n\tprincipal\x18\x01 \x01(\t\x12<\n\x05items\x18\x02 \x03(\x0b\x32-.waypost_internal.v1.ReportRequest.ItemsEntry\x1a,\n\nItemsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\r:\x02\x38\x01\"\x10\n\x0eReportResponse\"%\n\x12IssueTicketRequest\x12\x0f\n\x07\x61pi_key\x18\x01 \x01(\t\"9\n\x13IssueTicketResponse\x12\x0e\n\x06ticket\x18\x01 \x01(\t\x12\x12\n\nexpires_in\x18\x02 \x01(\r\"\x15\n\x13GetReadinessRequest\"\x9b\x01\n\x14GetReadinessResponse\x12\r\n\x05ready\x18\x01 \x01(\x08\x12\x45\n\x06\x63hains\x18\x02 \x03(\x0b\x32\x35.waypost_internal.v1.GetReadinessResponse.ChainsEntry\x1a-\n\x0b\x43hainsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x32\xfe\x02\n\rAccessService\x12N\n\x05\x41\x64mit\x12!.waypost_internal.v1.AdmitRequest\x1a\".waypost_internal.v1.AdmitResponse\x12Q\n\x06Report\x12\".waypost_internal.v1.ReportRequest\x1a#.waypost_internal.v1.ReportResponse\x12`\n\x0bIssueTicket\x12\'.waypost_internal.v1.IssueTicketRequest\x1a(.waypost_internal.v1.IssueTicketResponse\x12h\n\x0cGetReadiness\x12(.waypost_internal.v1.GetReadinessRequest\x1a).waypost_internal.v1.GetReadinessResponse\"\x03\x90\x02\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -40,23 +40,23 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ADMITREQUEST']._serialized_start=57
   _globals['_ADMITREQUEST']._serialized_end=141
   _globals['_ADMITRESPONSE']._serialized_start=144
-  _globals['_ADMITRESPONSE']._serialized_end=317
-  _globals['_REPORTREQUEST']._serialized_start=320
-  _globals['_REPORTREQUEST']._serialized_end=462
-  _globals['_REPORTREQUEST_ITEMSENTRY']._serialized_start=418
-  _globals['_REPORTREQUEST_ITEMSENTRY']._serialized_end=462
-  _globals['_REPORTRESPONSE']._serialized_start=464
-  _globals['_REPORTRESPONSE']._serialized_end=480
-  _globals['_ISSUETICKETREQUEST']._serialized_start=482
-  _globals['_ISSUETICKETREQUEST']._serialized_end=519
-  _globals['_ISSUETICKETRESPONSE']._serialized_start=521
-  _globals['_ISSUETICKETRESPONSE']._serialized_end=578
-  _globals['_GETREADINESSREQUEST']._serialized_start=580
-  _globals['_GETREADINESSREQUEST']._serialized_end=601
-  _globals['_GETREADINESSRESPONSE']._serialized_start=604
-  _globals['_GETREADINESSRESPONSE']._serialized_end=759
-  _globals['_GETREADINESSRESPONSE_CHAINSENTRY']._serialized_start=714
-  _globals['_GETREADINESSRESPONSE_CHAINSENTRY']._serialized_end=759
-  _globals['_ACCESSSERVICE']._serialized_start=762
-  _globals['_ACCESSSERVICE']._serialized_end=1144
+  _globals['_ADMITRESPONSE']._serialized_end=333
+  _globals['_REPORTREQUEST']._serialized_start=336
+  _globals['_REPORTREQUEST']._serialized_end=478
+  _globals['_REPORTREQUEST_ITEMSENTRY']._serialized_start=434
+  _globals['_REPORTREQUEST_ITEMSENTRY']._serialized_end=478
+  _globals['_REPORTRESPONSE']._serialized_start=480
+  _globals['_REPORTRESPONSE']._serialized_end=496
+  _globals['_ISSUETICKETREQUEST']._serialized_start=498
+  _globals['_ISSUETICKETREQUEST']._serialized_end=535
+  _globals['_ISSUETICKETRESPONSE']._serialized_start=537
+  _globals['_ISSUETICKETRESPONSE']._serialized_end=594
+  _globals['_GETREADINESSREQUEST']._serialized_start=596
+  _globals['_GETREADINESSREQUEST']._serialized_end=617
+  _globals['_GETREADINESSRESPONSE']._serialized_start=620
+  _globals['_GETREADINESSRESPONSE']._serialized_end=775
+  _globals['_GETREADINESSRESPONSE_CHAINSENTRY']._serialized_start=730
+  _globals['_GETREADINESSRESPONSE_CHAINSENTRY']._serialized_end=775
+  _globals['_ACCESSSERVICE']._serialized_start=778
+  _globals['_ACCESSSERVICE']._serialized_end=1160
 # @@protoc_insertion_point(module_scope)

@@ -18,7 +18,7 @@ class AdmitRequest(_message.Message):
     def __init__(self, api_key: _Optional[str] = ..., demo: bool = ..., client_address: _Optional[str] = ..., items: _Optional[int] = ...) -> None: ...
 
 class AdmitResponse(_message.Message):
-    __slots__ = ("principal", "admitted", "policy", "limit", "remaining", "window_seconds", "retry_after_ms", "reset_seconds")
+    __slots__ = ("principal", "admitted", "policy", "limit", "remaining", "window_seconds", "retry_after_ms", "reset_seconds", "holder")
     PRINCIPAL_FIELD_NUMBER: _ClassVar[int]
     ADMITTED_FIELD_NUMBER: _ClassVar[int]
     POLICY_FIELD_NUMBER: _ClassVar[int]
@@ -27,6 +27,7 @@ class AdmitResponse(_message.Message):
     WINDOW_SECONDS_FIELD_NUMBER: _ClassVar[int]
     RETRY_AFTER_MS_FIELD_NUMBER: _ClassVar[int]
     RESET_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    HOLDER_FIELD_NUMBER: _ClassVar[int]
     principal: str
     admitted: int
     policy: str
@@ -35,7 +36,8 @@ class AdmitResponse(_message.Message):
     window_seconds: int
     retry_after_ms: int
     reset_seconds: int
-    def __init__(self, principal: _Optional[str] = ..., admitted: _Optional[int] = ..., policy: _Optional[str] = ..., limit: _Optional[int] = ..., remaining: _Optional[int] = ..., window_seconds: _Optional[int] = ..., retry_after_ms: _Optional[int] = ..., reset_seconds: _Optional[int] = ...) -> None: ...
+    holder: str
+    def __init__(self, principal: _Optional[str] = ..., admitted: _Optional[int] = ..., policy: _Optional[str] = ..., limit: _Optional[int] = ..., remaining: _Optional[int] = ..., window_seconds: _Optional[int] = ..., retry_after_ms: _Optional[int] = ..., reset_seconds: _Optional[int] = ..., holder: _Optional[str] = ...) -> None: ...
 
 class ReportRequest(_message.Message):
     __slots__ = ("principal", "items")
