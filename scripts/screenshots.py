@@ -181,7 +181,8 @@ def settled(value: Any) -> Any:
         return [settled(one) for one in value]
     if not isinstance(value, dict):
         return _MOMENT.sub(STAMP, value) if isinstance(value, str) else value
-    fixed = {name: settled(one) for name, one in value.items()}
+    # The hours and days that figures of usage are of stay.
+    fixed = {name: one if name == "start" else settled(one) for name, one in value.items()}
     if "latencyMs" in fixed:
         fixed["latencyMs"] = 2 + int(hashlib.sha256(str(fixed.get("chain")).encode()).hexdigest()[:2], 16) / 40
     if "uptimeSeconds" in fixed:
@@ -196,6 +197,8 @@ async def main() -> int:
         print(f"screenshots: {browser.MISSING}")
         return 1 if os.environ.get("CI") else 0
     FOLDER.mkdir(exist_ok=True)
+    # All chains are on the board: this one is left out where it is not asked for.
+    os.environ["WAYPOST_DEVNET_STARKNET"] = "1"
     failed = 0
     async with gateway() as (base, devnet), browser.launched(chromium) as running:
         for picture in PICTURES:
