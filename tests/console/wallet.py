@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from playwright.async_api import expect
+from playwright.async_api import Error, expect
 
 from devnet import known, known_nft
 from tests.console.filled import read_collection, read_details
-from tests.console.visits import Visits, settled
+from tests.console.visits import BASE, Visits, settled
 
 if TYPE_CHECKING:
-    from playwright.async_api import Request
+    from playwright.async_api import Page, Request, Route
 
 WALLET = f"#/wallet?address={known.VITALIK}"
 
@@ -43,6 +46,37 @@ async def test_a_name_is_resolved_first_and_one_that_is_not_registered_is_said_a
     await field.press("Enter")
     await expect(field).to_have_accessible_description(re.compile("address|name"))
     await expect(field).to_have_attribute("aria-invalid", "true")
+
+
+async def test_an_address_that_is_left_while_it_is_read_is_not_shown_beside_the_next(visit: Visits) -> None:
+    opened = await visit("#/wallet")
+    page = opened.page
+    held = asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        asked = json.dumps(route.request.post_data_json)
+        answer = await route.fetch()
+        if known.VITALIK in asked and "getPortfolio" in asked:
+            await held.wait()
+        with suppress(Error):  # the page has left it
+            await route.fulfill(response=answer)
+
+    await opened.context.route(f"{BASE}/*/v1", hold)
+    await opened.go(WALLET)
+    await expect(page.get_by_text("Reading the portfolio")).to_be_visible()
+    await opened.go(f"#/wallet?address={known.ALICE}")
+    await expect(page.get_by_role("table", name="Assets")).to_be_visible()
+    before = await untimed(page)
+    held.set()
+    await asyncio.sleep(0.5)
+    assert await untimed(page) == before
+    # Nor what was read of it in full.
+    await opened.go(WALLET)
+    await read_details(opened, "ethereum")
+    await opened.go(f"#/wallet?address={known.ALICE}")
+    await settled(page)
+    await expect(page.get_by_role("table", name="Assets")).to_be_visible()
+    assert await untimed(page) == before
 
 
 async def test_details_of_a_chain_are_read_when_asked_for_at_most_ten_calls_a_second(visit: Visits) -> None:
@@ -127,3 +161,8 @@ def called(request: Request) -> int:
     """Return how many calls a request makes."""
     posted = request.post_data_json if request.method == "POST" else []
     return len(posted) if isinstance(posted, list) else 1
+
+
+async def untimed(page: Page) -> str:
+    """Return what the section says, but for the moments of its readings."""
+    return re.sub(r"\d\d:\d\d:\d\d", "", await page.get_by_role("main").inner_text())

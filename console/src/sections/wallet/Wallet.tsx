@@ -41,9 +41,9 @@ export default function Wallet() {
         <>
           <Holdings portfolio={portfolio} again={wallet.again} readChain={wallet.readChain} units={unitsOf(["getPortfolio"], known.costs)} />
           {/* Another reading is another wallet's: nothing of the one before stays. */}
-          <Details key={`details ${portfolio.timestamp}`} portfolio={portfolio} costs={known.costs} />
+          <Details key={`details ${portfolio.address} ${portfolio.timestamp}`} portfolio={portfolio} costs={known.costs} />
           <Nfts
-            key={`nfts ${portfolio.timestamp}`}
+            key={`nfts ${portfolio.address} ${portfolio.timestamp}`}
             address={portfolio.address}
             chains={familyOf(portfolio.address) === "evm" ? portfolio.chains.map(({ chain }) => chain) : []}
             costs={known.costs}
