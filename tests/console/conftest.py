@@ -24,10 +24,14 @@ async def browser() -> AsyncIterator[Browser]:
 
 @pytest.fixture
 async def visit(browser: Browser) -> AsyncIterator[Visits]:
-    """Return what opens the page, as `visiting` does; what it must never do is looked for at the end."""
+    """Return what opens the page, as `visiting` does; what it must never do is looked for at the end.
+
+    One that was opened before is closed: it would go on working beside the next.
+    """
     async with AsyncExitStack() as stack:
 
         async def opened(address: str = "#/", **options: Any) -> Visit:
+            await stack.aclose()
             return await stack.enter_async_context(visiting(browser, address, **options))
 
         yield opened
