@@ -256,6 +256,8 @@ class Connection(Handler, KnowsRaw):
                 if self._waiter is not None and self.transport is not None:
                     self.transport.write(_HEAD_TOO_LARGE)
                 self.force_close()
+                # It holds what has come. The connection is lost in the next turn of the loop, after all others of this.
+                self._parser = None
         elif self._request_in_progress or self._body.is_eof():
             # Its reader bounds it.
             self._unparsed = 0

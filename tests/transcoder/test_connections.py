@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import tracemalloc
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -154,3 +156,27 @@ async def test_a_client_that_takes_an_answer_too_slowly_is_disconnected(monkeypa
         async with asyncio.timeout(15):
             while runner_sees():  # noqa: ASYNC110  # the face closes it on its own
                 await asyncio.sleep(0.05)
+
+
+async def test_headers_that_are_too_large_are_not_held_together() -> None:
+    """What many clients have sent before one turn of the loop is let go of client by client."""
+    head = b"POST /local/v1 HTTP/1.1\r\n" + b"".join(b"H%d: %s\r\n" % (number, bytes(8000)) for number in range(30))
+    head = head.replace(b"\0", b"x")
+    async with serving(Options(), Server()) as face:
+        talks = [await open_from(face, "127.0.0.1") for _ in range(100)]
+        await asyncio.sleep(0.2)
+        sent = 0
+        for talk in talks:
+            with suppress(BlockingIOError):
+                sent += talk.writer.get_extra_info("socket")._sock.send(head)
+        assert sent > 100 * connections.LARGEST_HEAD
+        tracemalloc.start()
+        try:
+            answers = [await talk.reader.readline() for talk in talks]
+            _, most = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        for talk in talks:
+            talk.writer.close()
+    assert [answer.split(b" ")[1:2] for answer in answers] == [[b"431"]] * len(talks)
+    assert most < sent // 8
