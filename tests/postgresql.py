@@ -48,7 +48,13 @@ class PostgreSql:
         data, log = self._folder / "data", self._folder / "log"
         if not any(data.iterdir()):
             command = [self._programs / "initdb", *_INITDB, "-D", data]
-            subprocess.run(command, check=True, capture_output=True, timeout=60, **self._where)
+            made = subprocess.run(command, capture_output=True, timeout=60, **self._where)
+            if made.returncode < 0:
+                # Seen once on a busy machine: it was ended by a signal. What it has made until then is of no use.
+                for entry in data.iterdir():
+                    shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+                made = subprocess.run(command, capture_output=True, timeout=60, **self._where)
+            made.check_returncode()
         options = [part for option in (*_OPTIONS, f"port={self._port}") for part in ("-c", option)]
         with log.open("wb") as written:
             command = [self._programs / "postgres", "-D", data, *options]
