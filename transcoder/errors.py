@@ -201,3 +201,8 @@ LONGEST_NAME = 80
 def clipped(text: str) -> str:
     """Return the text, cut where it is too long to repeat in a message."""
     return text if len(text) <= LONGEST_NAME else text[:LONGEST_NAME] + "..."
+
+
+def seconds(milliseconds: int) -> str:
+    """Return a Retry-After value: whole seconds, rounded up."""
+    return str(-(-milliseconds // 1000))

@@ -14,9 +14,9 @@ from aiohttp import hdrs
 from runtime.metrics import observe_batch
 from transcoder.calls import check_key, missing_key, over_quota, quota_headers
 from transcoder.dispatch import Answer, NotAdmitted
+from transcoder.errors import seconds
 from transcoder.exchange import CACHE_HEADER, COST_HEADER
 from transcoder.requests import NULL, too_busy
-from transcoder.responses import seconds
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence

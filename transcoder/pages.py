@@ -14,7 +14,7 @@ import orjson
 from aiohttp import hdrs, payload, web
 
 from transcoder.calls import KEY
-from transcoder.errors import Failure
+from transcoder.errors import Failure, seconds
 from transcoder.exchange import COST_HEADER
 from transcoder.llms import llms_text
 from transcoder.openrpc import APPS, PATH
@@ -247,7 +247,7 @@ class Pages:
             issued = await self._admission.issue_ticket(_bearer_key(request), exchange)
         except Failure as failure:
             if failure.retry_after_ms:
-                headers[hdrs.RETRY_AFTER] = str(-(-failure.retry_after_ms // 1000))
+                headers[hdrs.RETRY_AFTER] = seconds(failure.retry_after_ms)
             if failure.code == 401:
                 headers[hdrs.WWW_AUTHENTICATE] = "Bearer"
             return Page(failure.code, JSON, failure.body(NULL, exchange.request_id), headers, own=True)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 from aiohttp import HttpVersion11, hdrs, web
 
 from transcoder.dispatch import MIRRORED
-from transcoder.errors import Failure
+from transcoder.errors import Failure, seconds
 from transcoder.pages import accepts_gzip, document_response
 from transcoder.requests import NULL, arrived, outline
 
@@ -109,11 +109,6 @@ def closing(response: web.Response) -> web.Response:
     """Return the response as the last one of its connection."""
     response.force_close()
     return response
-
-
-def seconds(milliseconds: int) -> str:
-    """Return a Retry-After value: whole seconds, rounded up."""
-    return str(-(-milliseconds // 1000))
 
 
 async def refused_response(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from runtime.settings import QuotaSettings
     from server.access.directory import KeyDirectory
     from server.access.keys import KeyRecord
-    from server.access.quotas import ChargesQuotas
+    from server.access.quotas import ChargesQuotas, Grant
     from server.errors import GatewayError
 
 
@@ -190,6 +190,14 @@ RESERVED_KEYS = {
     DEMO: "`demo` opens the public faces alone: `/demo/v1`, and over gRPC the metadata `x-api-key: demo`",
 }
 """Words that are never keys in the store, and why they open nothing: `local` is the fixed key of the devnet."""
+
+
+def over_quota(principal: Principal, grant: Grant) -> RateLimited:
+    """Return the failure of what the grant does not admit."""
+    return RateLimited(
+        f"the quota of {principal.policy.rate:g} calls a second is used up; try again in {grant.retry_after_ms} ms",
+        retry_after_ms=grant.retry_after_ms,
+    )
 
 
 def policies_of(quotas: QuotaSettings) -> tuple[Policy, Policy]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from waypost_internal.v1 import access_pb2, access_pb2_grpc
 
 from runtime.metrics import count_refusal
-from server.access.admission import decode
+from server.access.admission import decode, over_quota
 from server.access.keys import TICKET_LASTS, is_key_text
 from server.access.quotas import Grant
 from server.errors import GatewayError, InvalidArgument, RateLimited
@@ -84,17 +84,11 @@ class AccessServicer(access_pb2_grpc.AccessServiceServicer):
             charged = self._admission.quotas.charge(principal, 1)
             grant = charged if isinstance(charged, Grant) else await charged
             if not grant.admitted:
-                raise RateLimited(
-                    f"the quota of this key is used up; try again in {grant.retry_after_ms} ms",
-                    retry_after_ms=grant.retry_after_ms,
-                )
+                raise over_quota(principal, grant)
         except GatewayError as refusal:
             count_refusal("jsonrpc", refusal.reason)
             raise
-        tally = self._usage.of(principal.label, "", "")
-        tally.requests += 1
-        tally.items += 1
-        tally.units += 1
+        self._usage.note(principal.label, 1, units=1)
         ticket = await self._admission.issue_ticket(key)
         return access_pb2.IssueTicketResponse(ticket=ticket, expires_in=int(TICKET_LASTS.total_seconds()))
 

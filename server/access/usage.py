@@ -97,13 +97,17 @@ class Usage:
             tally = self.tallies[key] = Tally()
         return tally
 
-    def refuse(self, account: str, reason: str, items: int, *, units: int) -> None:
-        """Count items that ended without a call."""
+    def note(self, account: str, items: int, *, units: int) -> Tally:
+        """Count items that are no calls, and return their tally."""
         tally = self.of(account, "", "")
         tally.requests += items
         tally.items += items
         tally.units += units
-        tally.fail(reason, items)
+        return tally
+
+    def refuse(self, account: str, reason: str, items: int, *, units: int) -> None:
+        """Count items that ended without a call."""
+        self.note(account, items, units=units).fail(reason, items)
 
     def take(self) -> Tallies:
         """Return what was counted, and count anew."""

@@ -16,6 +16,7 @@ from waypost.v1 import batch_pb2, batch_pb2_grpc
 
 from runtime.config_errors import nearest
 from runtime.metrics import count_refusal, observe_batch
+from server.access.admission import over_quota
 from server.access.quotas import Grant
 from server.errors import (
     DeadlineExceeded,
@@ -26,7 +27,7 @@ from server.errors import (
     UpstreamUnavailable,
 )
 from server.inprocess.channel import MAX_RESPONSE_BYTES
-from server.rpc.pipeline.admission import PRINCIPAL, over_quota, quota_metadata
+from server.rpc.pipeline.admission import PRINCIPAL, quota_metadata
 from server.rpc.pipeline.boundary import CACHE_CONTROL
 from server.rpc.pipeline.call import COST, current
 from server.rpc.pipeline.errors import FACE, STATUS_DETAILS, describe

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import grpc
 
+from server.access.admission import over_quota
 from server.access.quotas import Grant
 from server.errors import BodyTooLarge, GatewayError
-from server.rpc.pipeline.admission import count_refused, over_quota, quota_metadata
+from server.rpc.pipeline.admission import count_refused, quota_metadata
 from server.rpc.unauthenticated import Bounds, Unauthenticated, address_of
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from runtime.metrics import count_refusal
 from runtime.operations import cost_of
-from server.access.admission import decode
+from server.access.admission import decode, over_quota
 from server.access.quotas import Grant
 from server.errors import GatewayError, KeyInvalid, RateLimited
 from server.rpc.pipeline.boundary import CREDENTIAL
@@ -196,14 +196,6 @@ def _settle(state: RequestState, principal: Principal, grant: Grant) -> None:
     state.quota = quota_metadata(principal, grant)
     if not grant.admitted:
         raise over_quota(principal, grant)
-
-
-def over_quota(principal: Principal, grant: Grant) -> RateLimited:
-    """Return the failure of what the grant does not admit."""
-    return RateLimited(
-        f"the quota of {principal.policy.rate:g} calls a second is used up; try again in {grant.retry_after_ms} ms",
-        retry_after_ms=grant.retry_after_ms,
-    )
 
 
 class Costs(Stage):

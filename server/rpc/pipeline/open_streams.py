@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 from runtime.logs import get_logger
 from runtime.metrics import add_open_streams
-from server.access.admission import DEMO
+from server.access.admission import DEMO, over_quota
 from server.access.quotas import Grant
 from server.errors import GatewayError, RateLimited, SlowConsumer, UpstreamUnavailable
-from server.rpc.pipeline.admission import key_of, over_quota, quota_metadata
+from server.rpc.pipeline.admission import key_of, quota_metadata
 from server.rpc.pipeline.permissions import check_chain, check_operation
 
 if TYPE_CHECKING:
